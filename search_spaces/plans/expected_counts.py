@@ -7,6 +7,7 @@ from math import prod
 
 from capsmodel.search_range import Plain
 from search_spaces.plans.search import Search
+from search_spaces.plans.search_checks import spread_points
 from search_spaces.space.branches import Branches
 from search_spaces.space.dimensions import Dimension
 
@@ -72,6 +73,11 @@ class ExpectedCounts:
         space = self._search.space
         if self._search.sampler == "grid":
             return {name: number / (space.num_points or 1) for name, number in self._points.items()}
+        if space.forbid:
+            points = list(spread_points(space, _NUM_DRAWN))
+            having = Counter(name for point in points for name in point)
+            names = (dimension.name for dimension in space.dimensions)
+            return {name: having[name] / max(1, len(points)) for name in names}
         numbers = {part.name: len(part.values()) for part in space.part_choices}
 
         def share(dimension: Dimension) -> float:
@@ -93,3 +99,4 @@ class ExpectedCounts:
 
 _ROUNDING = 1e-9  # of sums of shares
 _MOST_LISTED = 100_000
+_NUM_DRAWN = 4096

@@ -39,6 +39,7 @@ from search_spaces.plans.search_checks import (
     unbuildable_points,
 )
 from search_spaces.space.dimensions import Dimension
+from search_spaces.space.forbidden import description_of
 from search_spaces.space.space import Limit, Space
 from search_spaces.tables import ConfirmationTable, FrontTable, SensitivityTable, Table
 from search_spaces.trial_key import trial_key
@@ -239,12 +240,13 @@ class Search(Plan):
             "limits": [limit.description for limit in self.limits],
             "unbuildable": unbuildable and unbuildable._asdict(),
             "balance": self.is_balanced,
+            "forbidden": [description_of(combination) for combination in self.space.forbid],
         }
         return {"search": fields}
 
     def definition_hash(self, definition: Definition) -> str:
         """Return the hash of everything that decides the proposals, apart from results."""
-        flags = sampler_flags(self.sampler, has_limits=bool(self.limits))
+        flags = sampler_flags(self.sampler, has_limits=bool(self.limits or self.space.forbid))
         return definition_hash(
             definition.base, self._decisive() | {"sampler flags": flags, "rules": RULES}
         )
@@ -275,6 +277,8 @@ class Search(Plan):
         cost = {"cost": self.cost} if self.cost else {}
         startup = {"startup": self.startup} if self.startup != DEFAULT_STARTUP else {}
         balance = {"balance": True} if self.is_balanced else {}
+        forbidden = sorted(map(sorted, self.space.forbid), key=repr)
+        forbid = {"forbid": forbidden} if forbidden else {}
         return {
             "dimensions": [dimension_fields(dimension) for dimension in self.space.dimensions],
             "objective": self.objective,
@@ -285,6 +289,7 @@ class Search(Plan):
             **cost,
             **startup,
             **balance,
+            **forbid,
         }
 
     def default_tables(self) -> tuple[Table, ...]:

@@ -360,12 +360,14 @@ def check_front_table(table: Table, cost: Measure | None) -> None:
         )
 
 
-def spread_points(space: Space) -> Iterator[Mapping[str, Any]]:
-    """Yield points that fill a space evenly."""
+def spread_points(space: Space, num_drawn: int = NUM_TRIED) -> Iterator[Mapping[str, Any]]:
+    """Yield points that fill a space evenly, without those that are forbidden."""
     from scipy.stats import qmc
 
-    for point in qmc.Sobol(len(space.dimensions), rng=0).random(NUM_TRIED):
-        yield space.at([float(coordinate) for coordinate in point])
+    for point in qmc.Sobol(len(space.dimensions), rng=0).random(num_drawn):
+        params = space.at([float(coordinate) for coordinate in point])
+        if not space.forbids(params):
+            yield params
 
 
 def _check_grid(space: Space) -> None:

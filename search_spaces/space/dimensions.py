@@ -3,11 +3,14 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from capsmodel.search_range import Choices, Floats, Ints, Plain, SearchRange
 
 Params = dict[str, Plain]
 """Name of a dimension -> its value: one point."""
+
+_NOTHING: Mapping[str, Plain] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -106,14 +109,24 @@ def point_from(dimensions: Sequence[Dimension], pick: Callable[[Dimension], Plai
 
 
 def num_points(
-    dimensions: Sequence[Dimension], conditions: tuple[tuple[str, str], ...] = ()
+    dimensions: Sequence[Dimension],
+    conditions: tuple[tuple[str, str], ...] = (),
+    fixed: Mapping[str, Plain] = _NOTHING,
 ) -> int:
-    """Return the number of points of the dimensions with exactly some conditions, and below."""
+    """Return the number of points of the dimensions with exactly some conditions, and below.
+
+    Args:
+        dimensions: All dimensions.
+        conditions: The conditions.
+        fixed: Name of a dimension -> the only value that is counted.
+    """
     total = 1
     for dimension in dimensions:
         if dimension.conditions == conditions:
-            kinds = ((*conditions, (dimension.name, str(value))) for value in dimension.values())
-            total *= sum(num_points(dimensions, below) for below in kinds)
+            name = dimension.name
+            values = [fixed[name]] if name in fixed else dimension.values()
+            kinds = ((*conditions, (name, str(value))) for value in values)
+            total *= sum(num_points(dimensions, below, fixed) for below in kinds)
     return total
 
 
@@ -126,8 +139,21 @@ def grid_points(dimensions: Sequence[Dimension]) -> Iterator[Params]:
     return _grid([(dimension, dimension.values()) for dimension in dimensions], {})
 
 
-def extreme_points(dimensions: Sequence[Dimension]) -> Iterator[Params]:
-    """Yield points that contain both ends of each dimension, and of each pair in one part."""
+def extreme_points(
+    dimensions: Sequence[Dimension], is_forbidden: Callable[[Params], bool]
+) -> Iterator[Params]:
+    """Yield points that contain both ends of each dimension, and of each pair in one part.
+
+    Args:
+        dimensions: The dimensions.
+        is_forbidden: Whether a point has values that are forbidden together; such are left out.
+    """
+    points = (_point_with(dimensions, wanted, is_forbidden) for wanted in _extremes(dimensions))
+    return (point for point in points if not is_forbidden(point))
+
+
+def _extremes(dimensions: Sequence[Dimension]) -> Iterator[dict[str, Plain]]:
+    """Yield both ends of each dimension, and of each pair in one part, with what they need."""
     for index, dimension in enumerate(dimensions):
         neighbours = [
             other
@@ -137,16 +163,29 @@ def extreme_points(dimensions: Sequence[Dimension]) -> Iterator[Params]:
         ]
         for value in dimension.extremes():
             wanted: dict[str, Plain] = {**dict(dimension.conditions), dimension.name: value}
-            yield _point_with(dimensions, wanted)
+            yield wanted
             for other in neighbours:
                 for end in other.extremes():
-                    yield _point_with(dimensions, {**wanted, other.name: end})
+                    yield {**wanted, other.name: end}
 
 
-def _point_with(dimensions: Sequence[Dimension], wanted: Mapping[str, Plain]) -> Params:
-    return point_from(
-        dimensions, lambda dimension: wanted.get(dimension.name, dimension.extremes()[0])
-    )
+def _point_with(
+    dimensions: Sequence[Dimension],
+    wanted: Mapping[str, Plain],
+    is_forbidden: Callable[[Params], bool],
+) -> Params:
+    """Return a point with some values, and else with the first end that is not forbidden."""
+    params = dict(wanted)
+
+    def pick(dimension: Dimension) -> Plain:
+        if dimension.name not in params:
+            first = dimension.extremes()[0]
+            ends = ({**params, dimension.name: end} for end in dimension.extremes())
+            allowed = (point[dimension.name] for point in ends if not is_forbidden(point))
+            params[dimension.name] = next(allowed, first)
+        return params[dimension.name]
+
+    return point_from(dimensions, pick)
 
 
 def _grid(

@@ -18,6 +18,7 @@ from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import Part, Settings
 from search_spaces.space.dimensions import Dimension as Dimension
 from search_spaces.space.dimensions import extreme_points, grid_points, num_points, point_from
+from search_spaces.space.forbidden import Combination, Forbidden, check_forbidden, combinations
 from search_spaces.space.limits import Limit as Limit
 from search_spaces.space.proposal import kind_at, with_changes
 from search_spaces.space.settings_tree import (
@@ -50,10 +51,12 @@ class Space:
     Attributes:
         settings: All settings that may vary, with choices that are narrowed to one kind.
         roots: The roots that the settings belong to; none if the settings were listed.
+        forbid: Combinations of values that no point has.
     """
 
     settings: tuple[Setting, ...]
     roots: tuple[Root, ...]
+    forbid: tuple[Combination, ...]
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class Space:
         parts: Sequence[type[Part]] = (),
         settings: tuple[Setting, ...] = (),
         roots: tuple[Root, ...] = (),
+        forbid: Sequence[Mapping[str, Plain] | Combination] = (),
     ) -> None:
         """List settings with their values.
 
@@ -74,6 +78,8 @@ class Space:
             parts: Classes of custom parts whose settings are listed.
             settings: Settings with their places in the tree instead.
             roots: Where these begin.
+            forbid: Combinations of values that are never proposed: `[{"model.routing": "em",
+                "loss": "margin"}]`. Paths as in `only`.
 
         Raises:
             ValueError: If a path does not exist, or values do not suit its setting.
@@ -82,6 +88,7 @@ class Space:
             settings = tuple(listed_settings(values, Root((), TrainingConfig, tuple(parts))))
         object.__setattr__(self, "settings", settings)
         object.__setattr__(self, "roots", roots)
+        object.__setattr__(self, "forbid", combinations(forbid))
 
     @classmethod
     def of(cls, settings: Settings | type[Settings], at: str = "") -> "Space":
@@ -153,7 +160,8 @@ class Space:
             ValueError: If a path does not exist, or values do not suit its setting.
         """
         if not self.roots:
-            return Space({setting.name: setting.values for setting in self.settings} | dict(values))
+            listed = {setting.name: setting.values for setting in self.settings}
+            return Space(listed | dict(values), forbid=self.forbid)
         space = self
         for path in sorted(values, key=lambda path: path.count(".")):
             changed = {setting.place: setting for setting in self._placed(path, values[path])}
@@ -167,6 +175,19 @@ class Space:
                     f"'{path}' has no effect: the space does not choose a kind that has it."
                 )
         return space
+
+    def forbidding(self, *combinations: Mapping[str, Plain]) -> "Space":
+        """Return the space without the points that have all values of a combination.
+
+        Whether there are such points is checked with the sweep, so that the space may change.
+
+        Args:
+            combinations: Path as in `only` -> value: `{"model.routing": "em", "loss": "margin"}`.
+
+        Raises:
+            ValueError: If one of them is empty.
+        """
+        return replace(self, forbid=(*self.forbid, *combinations))
 
     def __add__(self, other: "Space") -> "Space":
         """Return the space of both; the part of one is added to a choice of it in the other.
@@ -185,7 +206,8 @@ class Space:
             if setting.place in seen:
                 raise ValueError(f"Both spaces vary '{setting.path}': leave it out of one of them.")
             seen.add(setting.place)
-        return Space(settings=settings, roots=self.roots + other.roots)
+        forbid = (*self.forbid, *other.forbid)
+        return Space(settings=settings, roots=self.roots + other.roots, forbid=forbid)
 
     def in_order(self, names: Sequence[str], choices: Mapping[str, Sequence[Plain]]) -> "Space":
         """Return the space with its settings and choices reordered. Unknown names are ignored.
@@ -230,12 +252,40 @@ class Space:
         """Whether some dimensions are active only if a kind is chosen."""
         return any(dimension.conditions for dimension in self.dimensions)
 
-    @property
+    @cached_property
     def num_points(self) -> int | None:
         """Number of different points, None if it is infinite."""
         if any(dimension.num_values is None for dimension in self.dimensions):
             return None
-        return num_points(self.dimensions)
+        if not self.forbid:
+            return num_points(self.dimensions)
+        allowed = (each for each in grid_points(self.constrained) if not self.forbids(each))
+        return sum(num_points(self.dimensions, fixed=each) for each in allowed)
+
+    def forbids(self, params: Mapping[str, Plain]) -> bool:
+        """Return whether a point, or a part of one, has all values of a forbidden combination."""
+        return any(forbidden.is_in(params) for forbidden in self._forbidden)
+
+    @cached_property
+    def constrained(self) -> tuple[Dimension, ...]:
+        """The dimensions that decide whether a point is forbidden, a choice before what needs it.
+
+        Those without an end of values are left out: a space that forbids one is refused.
+        """
+        named = {each.name: each for of in self._forbidden for at in of.dimensions for each in at}
+        names = {name for each in named.values() for name, _ in each.conditions} | named.keys()
+        return tuple(each for each in self.dimensions if each.name in names and each.num_values)
+
+    @cached_property
+    def _forbidden(self) -> tuple[Forbidden, ...]:
+        return tuple(
+            Forbidden(combination, tuple(self._dimensions_at(name) for name, _ in combination))
+            for combination in self.forbid
+        )
+
+    def _dimensions_at(self, name: str) -> tuple[Dimension, ...]:
+        settings = (setting for setting in self.settings if is_place(setting.place, name))
+        return tuple(filter(None, map(self._dimension, settings)))
 
     def choose(self, pick: Callable[[Dimension], Plain]) -> dict[str, Plain]:
         """Return a point, name -> value, with the values picked for the active dimensions."""
@@ -263,7 +313,8 @@ class Space:
         """Return the point, name -> value, at a point of the unit cube.
 
         Args:
-            unit: One coordinate in [0, 1] for each dimension, active or not.
+            unit: One coordinate in [0, 1] for each dimension, active or not. The point may be
+                forbidden.
             branch: Name of a dimension -> a value that is chosen whatever its coordinate is.
 
         Raises:
@@ -289,7 +340,8 @@ class Space:
         Raises:
             ValueError: If their number is infinite.
         """
-        return grid_points(self.dimensions)
+        points = grid_points(self.dimensions)
+        return (point for point in points if not self.forbids(point)) if self.forbid else points
 
     def config(
         self, base: TrainingConfig, params: Mapping[str, Plain], parts: Sequence[type[Part]] = ()
@@ -310,14 +362,16 @@ class Space:
 
         Raises:
             ValueError: If nothing varies, a path does not exist in some point, an end of a range or
-                a choice is not valid, or the base does not have the kind that the space is for.
+                a choice is not valid, what is forbidden leaves out nothing or everything, or the
+                base does not have the kind that the space is for.
         """
         if not self.dimensions:
             raise ValueError(
                 "The space is empty: let something vary, "
                 "Space({'optimiser.learning_rate': Floats(1e-4, 1e-2, log=True)})."
             )
-        for params in extreme_points(self.dimensions):
+        check_forbidden(self._forbidden, self.constrained, self._known_paths())
+        for params in extreme_points(self.dimensions, self.forbids):
             changes = self.changes(params)
             kinds = {s.path for s in self.settings if isinstance(s.values, tuple)}
             chosen = {path: value for path, value in changes.items() if path in kinds}
@@ -386,9 +440,12 @@ class Space:
     def _check_paths(self, parts: Sequence[str]) -> None:
         for part in parts:
             if not any(matches(setting.place, part) for setting in self.settings):
-                known = [path for dimension in self.dimensions for path in prefixes(dimension.path)]
-                known += [dimension.name for dimension in self.dimensions]
-                raise ValueError(unknown("setting of the space", part, dict.fromkeys(known)))
+                raise ValueError(unknown("setting of the space", part, self._known_paths()))
+
+    def _known_paths(self) -> list[str]:
+        """Return the paths that an error sentence may name."""
+        known = [path for dimension in self.dimensions for path in prefixes(dimension.path)]
+        return list(dict.fromkeys([*known, *(dimension.name for dimension in self.dimensions)]))
 
 
 def _is_any(place: Place, parts: Sequence[str]) -> bool:

@@ -186,6 +186,7 @@ class ManifestSearch(_Frozen):
         warm_start: None where it begins with what its sampler says.
         unbuildable: None where every tried point has a network that can be built.
         cut_at: Numbers of proposals that the log still had when it was found to have lost its end.
+        forbidden: Combinations of values that are never proposed, in words.
         balance: Whether proposals that are drawn blindly have each kind of a part in its share.
     """
 
@@ -208,6 +209,7 @@ class ManifestSearch(_Frozen):
     unbuildable: ManifestUnbuildable | None = later(None)
     cut_at: Annotated[tuple[Count, ...], Field(max_length=MOST_ARMS)] = later(())
     balance: bool = later(False)
+    forbidden: Annotated[tuple[Line, ...], Field(max_length=1000)] = later(())
 
     @field_validator("scheduler")
     @classmethod
@@ -220,6 +222,11 @@ class ManifestSearch(_Frozen):
     def num_asked(self) -> int:
         """How many proposals there will be in all, as far as it is known."""
         return len(self.proposals) if self.ended else self.num_trials
+
+    @property
+    def forbidden_note(self) -> str:
+        """What is never proposed, in a sentence, "" where nothing is forbidden."""
+        return f"Never proposed: {'; '.join(self.forbidden)}." if self.forbidden else ""
 
     @property
     def unbuildable_note(self) -> str:

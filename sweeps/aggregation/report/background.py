@@ -228,8 +228,7 @@ def _search_notes(manifest: Manifest, search: ManifestSearch) -> Iterator[str]:
     )
     if search.limits:
         yield f"All that was proposed keeps the limits: {', '.join(search.limits)}."
-    if search.unbuildable_note:
-        yield one_line(search.unbuildable_note)
+    yield from map(one_line, filter(None, (search.forbidden_note, search.unbuildable_note)))
     if search.beginning:
         yield f"The search {search.beginning}."
     if search.ending:

@@ -26,6 +26,7 @@ from search_spaces.plans.ends import SearchProgress
 from search_spaces.plans.known import Known
 from search_spaces.plans.objective import losses_compare, measured_objective
 from search_spaces.plans.search import BASE, Search
+from search_spaces.space.forbidden import description_of
 from search_spaces.space.proposal import point_of
 from search_spaces.sweep import Sweep
 from sweeps.execution.plan.definition import LostDecisions
@@ -179,6 +180,8 @@ class SearchDecider:
     def _why_none_is_left(self) -> str:
         if limits := ", ".join(limit.description for limit in self._search.limits):
             return f"no other point was found within the limits ({limits})"
+        if forbidden := "; ".join(map(description_of, self._search.space.forbid)):
+            return f"no other point was found that is not forbidden ({forbidden})"
         return "no other point was found whose network can be built"
 
     def _draw(

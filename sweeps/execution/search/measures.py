@@ -15,7 +15,8 @@ from sweeps.records.manifest_plan import Plain
 Params = dict[str, Plain]
 
 _BUILDABLE = "the network can be built"
-_UNBUILDABLE_EXCESS = 1.0
+_ALLOWED = "nothing that is forbidden"
+_BROKEN_EXCESS = 1.0
 
 
 class Measures:
@@ -37,7 +38,8 @@ class Measures:
     @property
     def are_used(self) -> bool:
         """Whether the search has limits, a cost or broken points that samplers learn from."""
-        return bool(self._search.limits or self._search.cost or self.broken_points)
+        is_bounded = self._search.limits or self._search.space.forbid
+        return bool(is_bounded or self._search.cost or self.broken_points)
 
     def costs(self, point: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the logarithm of the second objective, for samplers.
@@ -52,18 +54,19 @@ class Measures:
     def excesses(self, point: Mapping[str, Any]) -> dict[str, float]:
         """Return the logarithm of how much a point exceeds each limit; at most 0 within it.
 
-        A search without limits has one constraint, that the network can be built. Points that are
-        no valid settings are refused elsewhere.
+        Where values are forbidden together, not to have them is a limit too. A search without any
+        has one constraint, that the network can be built. Points that are no valid settings are
+        refused elsewhere.
         """
-        names = [limit.description for limit in self._search.limits] or [_BUILDABLE]
-        if not self._is_buildable(point):
-            return dict.fromkeys(names, _UNBUILDABLE_EXCESS)
-        if not self._search.limits:
-            return {_BUILDABLE: -_UNBUILDABLE_EXCESS}
-        return {
+        limits, space = self._search.limits, self._search.space
+        names = [limit.description for limit in limits] + [_ALLOWED] * bool(space.forbid)
+        if space.forbids(point) or not self._is_buildable(point):
+            return dict.fromkeys(names or [_BUILDABLE], _BROKEN_EXCESS)
+        values = {
             limit.description: math.log(max(1, self._value(limit.measure, point)) / limit.at_most)
-            for limit in self._search.limits
+            for limit in limits
         }
+        return dict.fromkeys(names or [_BUILDABLE], -_BROKEN_EXCESS) | values
 
     def holds(self, point: Mapping[str, Any]) -> bool:
         """Return whether a point is within the limits and its network can be built."""

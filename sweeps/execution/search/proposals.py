@@ -295,7 +295,7 @@ def study_of(
     from optuna.trial import create_trial
 
     broken = _broken(search, measures, rejected)
-    is_constrained = bool(search.limits or broken)
+    is_constrained = bool(search.limits or search.space.forbid or broken)
     points = [*broken, *([base] if base else []), *history]
     study = _empty_study(search, len(history), base, len(rejected))
     distributions = {

@@ -153,7 +153,7 @@ def point_of_settings(definition: SweepDefinition, settings: Json) -> Point | No
     except ValueError:  # settings that this release or this sweep does not know
         return None
     fits = proposed and _has_same_kinds(plan, proposed, config) and _is_within(plan, proposed)
-    return point if fits else None
+    return point if fits and point and not plan.space.forbids(point) else None
 
 
 def _is_within(plan: Search, config: TrainingConfig) -> bool:

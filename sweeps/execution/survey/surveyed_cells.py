@@ -272,11 +272,12 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
             return "its data or the code of its parts have changed"
         return f"it proposed {len(current.search.proposals)}, and {new.search.num_trials} are asked"
     before, after = current.search, new.search
-    names = ("objective", "sampler", "scheduler", "dimensions", "limits", "num_startup", "rules")
+    names = ("objective", "sampler", "scheduler", "dimensions", "limits", "forbidden")
+    names += ("num_startup", "rules")
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     differing += ["seeds"] * (current.seeds != new.seeds)
     differing += ["balance"] * (before.balance and not after.balance)  # it goes on without
-    shown_names = {"dimensions": "space", "num_startup": "startup"}
+    shown_names = {"dimensions": "space", "num_startup": "startup", "forbidden": "forbid"}
     names = ", ".join(shown_names.get(name, name) for name in differing or ["base or data"])
     return f"its {names} would change"
 
