@@ -278,8 +278,11 @@ class Sweep(Settings):
         trials: int | None = None,
         sampler: str | None = None,
         scheduler: Scheduler | str | None = None,
+        cost: str | None = None,
     ) -> Self:
         """Return the sweep with its base, name, seeds or search changed.
+
+        Whether the fields of the search go together is checked when it is launched.
 
         Args:
             settings: Path -> value, applied to the base before the arms are built.
@@ -289,12 +292,13 @@ class Sweep(Settings):
             sampler: The sampler of a search.
             scheduler: The scheduler of a search, or its kind. If it is the kind that the search
                 has, its settings stay.
+            cost: The second objective of a search, "none" for none.
 
         Raises:
             ValueError: If a path does not exist, the arms change it too, so that the new value
                 would have no effect, or a design gets an option of a search.
         """
-        options = {"trials": trials, "sampler": sampler, "scheduler": scheduler}
+        options = {"trials": trials, "sampler": sampler, "scheduler": scheduler, "cost": cost}
         options_set = {option: value for option, value in options.items() if value is not None}
         base = changed_base(self, self.plan, settings or {})
         _check_options(self.name, self.plan, options_set)

@@ -246,6 +246,16 @@ class Plan(Settings):
             ValueError: If the plan is impossible for this sweep.
         """
 
+    def check_together(self, tables: Sequence[Table]) -> None:
+        """Check the fields in `options` against each other, once a launch has changed them.
+
+        Args:
+            tables: The tables that the sweep declares.
+
+        Raises:
+            ValueError: If they do not go together.
+        """
+
     def check_all(self, definition: Definition) -> None:
         """Check many configurations of the plan, or its end; called once, before a launch.
 

@@ -106,7 +106,7 @@ class Search(Plan):
     """
 
     has_own_seeds: ClassVar[bool] = True
-    options: ClassVar[tuple[str, ...]] = ("trials", "sampler", "scheduler")
+    options: ClassVar[tuple[str, ...]] = ("trials", "sampler", "scheduler", "cost")
     is_search: ClassVar[bool] = True
     kind: Literal["search"] = "search"
     space: Space
@@ -151,42 +151,42 @@ class Search(Plan):
         return each_seed_once(seeds)
 
     @model_validator(mode="after")
-    def _sampler_supports_the_space(self) -> Self:
-        check_sampler(self.sampler, self.space, self.trials)
-        check_startup(self.startup, self.sampler, self.trials)
-        return self
-
-    @model_validator(mode="after")
     def _objective_is_comparable(self) -> Self:
         check_objective_comparable(self.objective, self.space)
         return self
 
-    @model_validator(mode="after")
-    def _confirmation_has_fresh_seeds(self) -> Self:
+    def check_together(self, tables: Sequence[Table]) -> None:
+        """Check the fields that a launch may change against each other, the space and the tables.
+
+        A sweep's file is run before the options of its launch are applied, so that making a search
+        does not check this.
+        """
+        check_sampler(self.sampler, self.space, self.trials)
+        check_startup(self.startup, self.sampler, self.trials)
         if self.confirm:
             check_confirmation(self.confirm, self.trials, self.seeds)
             is_random = learns_nothing(self.sampler, self.trials, self.startup)
             check_random_reference(self.confirm, is_random and self.scheduler.kind == "none")
-        return self
-
-    @model_validator(mode="after")
-    def _ends_can_occur(self) -> Self:
         for end in self.stop:
             end.check(self.trials)
         check_cost(self.cost, self.scheduler, self.stop, self.confirm)
-        return self
+        for table in tables:
+            check_front_table(table, self.cost)
 
     def changed(self, **fields: Any) -> Self:
         """Return the search with some fields changed; None leaves a field as it is.
 
-        If `scheduler` is the kind that the search already has, its settings stay.
+        If `scheduler` is the kind that the search already has, its settings stay. The cost "none"
+        leaves the cost out.
 
         Raises:
-            ValueError: If the changed search is not valid.
+            ValueError: If a field is not valid; fields are not checked against each other.
         """
         changes = {name: value for name, value in fields.items() if value is not None}
         if changes.get("scheduler") == self.scheduler.kind:
             del changes["scheduler"]
+        if changes.get("cost") == "none":
+            changes["cost"] = None
         old = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_validate({**old, **changes})
 
@@ -316,7 +316,7 @@ class Search(Plan):
         return partial(self.arm, definition, "a proposal")
 
     def check_table(self, table: Table) -> None:
-        """Check that a table needs no baseline, and no confirmation or cost that is missing."""
+        """Check that a table needs no baseline, and no confirmation that is missing."""
         if table.kind == "ablation":
             raise ValueError(
                 "A search has no baseline for an ablation table: declare a SensitivityTable, a "
@@ -324,7 +324,6 @@ class Search(Plan):
             )
         if table.kind in {"effects", "components"}:
             super().check_table(table)
-        check_front_table(table, self.cost)
         if table.kind == "confirmation" and self.confirm is None:
             raise ValueError(
                 "The search confirms nothing, so there is no ConfirmationTable: leave it out, or "

@@ -111,7 +111,8 @@ def prepare_data(request: PrepareData, _send: Send) -> DataReady:
         write_files(Folder(Path(folder)), request.files)
         os.chdir(folder)
         sweep = f"./{request.sweep}" if request.files else request.sweep
-        prepare_data(define(sweep, Changes(settings=dict(request.settings)), ()))
+        changes = Changes(settings=dict(request.settings))
+        prepare_data(define(sweep, changes, (), checks_together=False))
         os.chdir("/")
     return DataReady()
 

@@ -36,7 +36,7 @@ def sweep(**changes: Any) -> Sweep:
 
 def refusal(**changes: Any) -> str:
     with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
-        search(**changes)
+        search(**changes).check_together(())
     sentence = str(caught.value)
     assert "\n" not in sentence
     return sentence
@@ -95,17 +95,19 @@ def test_memory_is_no_cost_and_a_target_no_end() -> None:
 
 
 def test_an_end_by_epochs_may_be() -> None:
-    assert search(stop=AfterEpochs(epochs=100)).cost == "num_parameters"
+    search(stop=AfterEpochs(epochs=100)).check_together(())
 
 
 @pytest.mark.parametrize("scheduler", ["promotion", "hyperband", "none"])
 def test_what_the_refusal_advises_is_accepted(scheduler: str) -> None:
-    assert search().with_options(None, {"scheduler": scheduler}).scheduler.kind == scheduler
+    changed = search().with_options(None, {"scheduler": scheduler})
+    changed.check_together(())
+    assert changed.scheduler.kind == scheduler
 
 
 def test_a_scheduler_that_stops_cannot_be_given_at_launch_either() -> None:
     with pytest.raises(ValueError, match="cannot have the scheduler median, which goes"):
-        search().with_options(None, {"scheduler": "median"})
+        search().with_options(None, {"scheduler": "median"}).check_together(())
 
 
 def test_a_cost_that_nothing_changes_is_refused() -> None:
@@ -122,7 +124,7 @@ def test_a_cost_that_nothing_changes_is_refused() -> None:
 def test_a_front_is_shown_first_and_of_one_objective_refused() -> None:
     assert search().default_tables() == (FrontTable(), ConfirmationTable(), SensitivityTable())
     with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
-        Sweep(name="a", base=TrainingConfig(), plan=search(cost=None), tables=(FrontTable(),))
+        search(cost=None).check_together((FrontTable(),))
     assert str(caught.value) == (
         "The search has one objective, so there is no FrontTable: leave it out, or give a second "
         "one, Search(cost='num_parameters')."

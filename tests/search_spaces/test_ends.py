@@ -23,7 +23,7 @@ def progress(*values: float | None, epochs: int = 0, metric: Metric = SMALL) -> 
 def refusal(**changes: Any) -> str:
     plan: dict[str, Any] = {"space": SPACE, "trials": 12, "seeds": (0, 1)} | changes
     with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
-        Sweep(name="a", base=TrainingConfig(), plan=Search(**plan))
+        Sweep(name="a", base=TrainingConfig(), plan=Search(**plan)).plan.check_together(())
     return str(caught.value)
 
 

@@ -25,7 +25,7 @@ def search(**changes: Any) -> Search:
 
 def refusal(**changes: Any) -> str:
     with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
-        search(**changes)
+        search(**changes).check_together(())
     sentence = str(caught.value)
     assert "\n" not in sentence
     return sentence
@@ -150,14 +150,14 @@ def test_what_is_no_space_is_refused() -> None:
 
 
 def test_a_sampler_gets_the_space_that_it_can_do() -> None:
-    assert search(sampler="gp")
-    assert search(space=SIZES, sampler="grid")
+    search(sampler="gp").check_together(())
+    search(space=SIZES, sampler="grid").check_together(())
     for sampler in ("tpe", "random", "qmc"):
-        assert search(space=CONDITIONAL, sampler=sampler)
+        search(space=CONDITIONAL, sampler=sampler).check_together(())
 
 
 def test_without_confirmation_one_trial_is_enough() -> None:
-    assert search(trials=1, confirm=None)
+    search(trials=1, confirm=None).check_together(())
 
 
 def test_seeds_of_a_confirmation_are_each_listed_once() -> None:
@@ -170,7 +170,7 @@ def test_seeds_of_a_confirmation_are_each_listed_once() -> None:
 def test_a_changed_search_is_held_against_the_same_rules() -> None:
     assert search().changed(trials=5, sampler=None).trials == 5
     with pytest.raises(ValueError, match="The best 3 of 2 trials"):
-        search().changed(trials=2)
+        search().changed(trials=2).check_together(())
 
 
 def test_a_scheduler_of_the_same_kind_keeps_its_settings() -> None:
@@ -193,16 +193,16 @@ def test_a_grid_has_at_most_100_000_points(num_sizes: int, is_refused: bool) -> 
     space = Space.of(TrainingConfig).varied({"batch_size": sizes}).only("batch_size")
     refused = pytest.raises(ValueError, match="more than the 100000 that can be listed")
     with refused if is_refused else nullcontext():
-        Search(space=space, trials=8, sampler="grid")
+        Search(space=space, trials=8, sampler="grid").check_together(())
 
 
 def test_a_search_that_learns_or_stops_may_be_held_against_random() -> None:
     against = Confirm(against_random=True)
-    assert search(confirm=against, trials=11)
-    assert search(confirm=against, startup=4)
-    assert search(confirm=against, sampler="random", scheduler="asha")
+    search(confirm=against, trials=11).check_together(())
+    search(confirm=against, startup=4).check_together(())
+    search(confirm=against, sampler="random", scheduler="asha").check_together(())
     with pytest.raises(ValueError, match="draws all its points at random"):
-        search(confirm=against, sampler="random", trials=40)
+        search(confirm=against, sampler="random", trials=40).check_together(())
 
 
 def test_a_random_start_of_its_own_decides_and_the_usual_one_leaves_all_as_it_was() -> None:

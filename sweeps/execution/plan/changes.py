@@ -59,3 +59,7 @@ class Changes(BaseModel):
         default=None,
         description="Scheduler of a search: none, asha, promotion, hyperband or median.",
     )
+    cost: str | None = Field(
+        default=None,
+        description="What a search wants small beside its objective: num_parameters, or none.",
+    )

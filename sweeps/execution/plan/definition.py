@@ -484,6 +484,7 @@ def define(
     recorded: ManifestSearch | None = None,
     *,
     counts: MultiplyAdds = _NOT_COUNTED,
+    checks_together: bool = True,
 ) -> SweepDefinition:
     """Return the definition of a sweep with the changes of a launch.
 
@@ -496,12 +497,13 @@ def define(
         current_seeds: The seeds of the current manifest, empty if there is none.
         recorded: The search as it was launched before; None if it was not.
         counts: The multiply-adds that are known already.
+        checks_together: As of `changed_sweep`.
 
     Raises:
         BadInput: In one sentence, if a change or an arm is not valid.
     """
     declared = declared_sweep(launchable)
-    changed = changed_sweep(declared, changes, current_seeds)
+    changed = changed_sweep(declared, changes, current_seeds, checks_together=checks_together)
     with _bad_input():
         settings = _settings(declared.sweep, changes)
         departures = _departures(declared.sweep, changed.sweep, settings)
@@ -510,9 +512,20 @@ def define(
 
 
 def changed_sweep(
-    launchable: Launchable | DeclaredSweep, changes: Changes, current_seeds: Sequence[int]
+    launchable: Launchable | DeclaredSweep,
+    changes: Changes,
+    current_seeds: Sequence[int],
+    *,
+    checks_together: bool = True,
 ) -> DeclaredSweep:
     """Return a sweep with the changes of a launch; its arms are not made yet.
+
+    Args:
+        launchable: A named sweep, a file that defines one, or a sweep.
+        changes: The changes of the launch.
+        current_seeds: The seeds of the current manifest, empty if there is none.
+        checks_together: Whether options of a search must go together: not where only some of the
+            changes are known.
 
     Raises:
         BadInput: In one sentence, if a change is not valid.
@@ -528,7 +541,10 @@ def changed_sweep(
             trials=changes.trials,
             sampler=changes.sampler,
             scheduler=changes.scheduler,
+            cost=changes.cost,
         )
+        if checks_together:
+            sweep.plan.check_together(sweep.tables)
         return DeclaredSweep(sweep, source, path)
 
 
@@ -603,7 +619,7 @@ def _departures(
         )
     pairs["seeds"] = (list(declared.arm_seeds), list(sweep.arm_seeds))
     first, second = declared.plan.model_dump(), sweep.plan.model_dump()
-    pairs |= {name: (first[name], second[name]) for name in declared.plan.options}
+    pairs |= {name: (first.get(name), second.get(name)) for name in declared.plan.options}
     return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
 
 
