@@ -1,6 +1,7 @@
 """Proposals that are drawn blindly choose each kind of a part in its share."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +34,8 @@ KINDS = ("cross_entropy", "margin", "sigmoid", "spread")
 FINITE = WHOLE.varied({"loss": ("margin", "spread"), BATCH: Choices(100, 200, 300)}).only(
     "loss", BATCH
 )
+BARS = Path(__file__).parents[3] / "golden" / "user_files" / "bars.py"
+BARS_BEFORE = "84445c7bb505e7c9e1f2"  # its definition when it was launched by a release without balance
 Params = dict[str, Any]
 
 
@@ -136,6 +139,15 @@ def test_a_search_that_began_without_balance_goes_on_without_it() -> None:
     assert resumed.sweep.plan.balance is False
     assert resumed.decided_by == begun.search.definition
     assert define(again, Changes(), ()).decided_by != begun.search.definition
+
+
+def test_the_log_of_a_users_file_from_before_there_was_balance_goes_on() -> None:
+    fresh = define(BARS, Changes(), ())
+    assert fresh.manifest.search
+    assert fresh.manifest.search.balance
+    fields = {"definition": BARS_BEFORE, "balance": False}
+    begun = fresh.manifest.search.model_copy(update=fields)
+    assert define(BARS, Changes(), (), begun).manifest.search == begun
 
 
 def test_a_search_that_began_with_balance_is_refused_without() -> None:
