@@ -46,12 +46,12 @@ class ExpectedCounts:
         Returns:
             Their number, None if there are fewer points of some setting, or it takes more.
         """
-        counts = self._none()
         if any(self._at_most_all(name, needed) < needed for name in self._shares):
             return None
+        counts, num_points = self._none(), self._search.space.num_points
         for number in range(most):
             counts.update(self._having(number))
-            if all(counts[name] > needed - _ROUNDING for name in self._shares):
+            if number + 1 == num_points or min(counts.values()) > needed - _ROUNDING:
                 return number + 1
         return None
 

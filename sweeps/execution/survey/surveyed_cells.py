@@ -276,7 +276,8 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
     names += ("num_startup", "rules")
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     differing += ["seeds"] * (current.seeds != new.seeds)
-    differing += ["balance"] * (before.balance and not after.balance)  # it goes on without
+    if before.balance and not after.balance:  # without balance it goes on as it began
+        differing = differing or ["balance"]
     shown_names = {"dimensions": "space", "num_startup": "startup", "forbidden": "forbid"}
     names = ", ".join(shown_names.get(name, name) for name in differing or ["base or data"])
     return f"its {names} would change"

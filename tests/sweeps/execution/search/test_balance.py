@@ -35,7 +35,9 @@ FINITE = WHOLE.varied({"loss": ("margin", "spread"), BATCH: Choices(100, 200, 30
     "loss", BATCH
 )
 BARS = Path(__file__).parents[3] / "golden" / "user_files" / "bars.py"
-BARS_BEFORE = "84445c7bb505e7c9e1f2"  # its definition when it was launched by a release without balance
+BARS_BEFORE = (
+    "84445c7bb505e7c9e1f2"  # its definition when it was launched by a release without balance
+)
 Params = dict[str, Any]
 
 

@@ -15,7 +15,7 @@ from search_spaces import Confirm, Hyperband, Limit, NoImprovement, PromotionAsh
 from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.records.manifest import Manifest
-from tests.sweeps.execution.search.examples import BATCH, RATE, SPACE, searched
+from tests.sweeps.execution.search.examples import BATCH, RATE, SPACE, WHOLE, searched
 from tests.sweeps.execution.search.scores import falling, of
 from tests.sweeps.execution.search.simulated import Launch, Score, World
 from tests.sweeps.execution.search.test_kills import Unbroken, built, came_to
@@ -71,6 +71,13 @@ def against_random() -> Case:
     return Case(definition, by_rate, _one_stopped_goes_on)
 
 
+def balanced() -> Case:
+    space = WHOLE.varied({"loss": ("margin", "spread"), BATCH: Choices(100, 200)})
+    space = space.only("loss", RATE, BATCH).forbidding({"loss": "margin", BATCH: 100})
+    definition = tpe(space=space, sampler="random", trials=5, scheduler="none")
+    return Case(definition, by_rate, _has_two_of_each_loss)
+
+
 def promoted_by_two_objectives() -> Case:
     half = PromotionAsha(grace=0.3, reduction_factor=2)  # of three epochs: rungs after 1 and 2
     definition = tpe(cost="num_parameters", scheduler=half, trials=6)
@@ -84,7 +91,7 @@ def in_brackets() -> Case:
 
 CASES = (
     *(started_warm, limited, ended, against_random),
-    *(promoted_by_two_objectives, in_brackets),
+    *(promoted_by_two_objectives, in_brackets, balanced),
 )
 
 
@@ -94,6 +101,13 @@ def _each_rung_stops(manifest: Manifest) -> bool:
         1,
         2,
     }
+
+
+def _has_two_of_each_loss(manifest: Manifest) -> bool:
+    proposals = manifest.search.proposals if manifest.search else ()
+    losses = [proposal.params["loss"] for proposal in proposals[:4]]
+    batches = {point.params[BATCH] for point in proposals if point.params["loss"] == "margin"}
+    return sorted(losses) == ["margin", "margin", "spread", "spread"] and batches == {200}
 
 
 def _all_keep_it(manifest: Manifest) -> bool:
