@@ -24,6 +24,7 @@ class PlannedImportances:
         num_start: Number of random proposals at the start, where these alone count; None where all
             count.
         is_chosen: Whether proposals count that a sampler chose, so that nothing will be bold.
+        is_mean: Whether kinds of parts are drawn independently, so that expected numbers are means.
         fewest: How many proposals must count until every setting has enough; None if no number is
             known to be enough.
     """
@@ -33,6 +34,7 @@ class PlannedImportances:
     sampler: str
     num_start: int | None
     is_chosen: bool
+    is_mean: bool
     fewest: int | None
 
     @property
@@ -47,6 +49,11 @@ class PlannedImportances:
 
     def sentences(self) -> Iterator[str]:
         """Yield which settings will have too few trials, how they are counted, and what helps."""
+        if self.is_mean:
+            yield (
+                "Kinds of parts are drawn independently (balance=False, or as the search began), "
+                "so that these numbers are means."
+            )
         if self.num_start:
             yield (
                 f"Of these, the first {self.num_start} proposals alone count for importances, as "
@@ -99,5 +106,6 @@ def planned_importances(plan: Search, search: ManifestSearch) -> PlannedImportan
         sampler=plan.sampler,
         num_start=plan.num_startup if is_start else None,
         is_chosen=learns and not is_start,
+        is_mean=bool(plan.space.part_choices) and plan.sampler != "grid" and not plan.is_balanced,
         fewest=ExpectedCounts(longer, known).fewest(FEWEST_TRIALS, _MOST_TRIALS),
     )

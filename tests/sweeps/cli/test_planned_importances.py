@@ -67,6 +67,7 @@ def test_without_balance_it_expects_the_mean() -> None:
     expected, _ = planned(balance=False)
     assert expected.expected[SCHEDULE] == 10
     assert expected.num_trials == 2 * FEWEST_TRIALS
+    assert next(expected.sentences()).endswith("so that these numbers are means.")
 
 
 def test_the_number_of_trials_that_it_advises_is_enough() -> None:
