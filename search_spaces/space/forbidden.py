@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 from capsmodel.search_range import Floats, Plain
 from capsmodel.settings.messages import unknown
@@ -23,7 +23,8 @@ def combinations(forbid: Any) -> tuple[Combination, ...]:
     if isinstance(forbid, Mapping) or not isinstance(forbid, Sequence):
         raise ValueError(f"forbid must be a list of dicts, {_EXAMPLE}, got {forbid!r}.")
     for values in forbid:
-        if not isinstance(values, Mapping | tuple) or not values:
+        is_given = bool(values) and (isinstance(values, Mapping) or _are_pairs(values))
+        if not is_given or not all(isinstance(name, str) for name in dict(values)):
             raise ValueError(
                 f"What is forbidden must be a dict with at least one setting, {_EXAMPLE}, got "
                 f"{values!r}."
@@ -113,6 +114,14 @@ def check_forbidden(
     if forbidden and all(_is_any_in(forbidden, point) for point in grid_points(dimensions)):
         texts = "; ".join(description_of(each.combination) for each in forbidden)
         raise ValueError(f"The space has no point that is not forbidden ({texts}): forbid less.")
+
+
+def _are_pairs(values: Any) -> bool:
+    """Return whether values are a combination of a space already, as `dataclasses.replace` has."""
+    return isinstance(values, tuple) and all(
+        isinstance(pair, tuple) and len(cast(tuple[Any, ...], pair)) == 2
+        for pair in cast(tuple[Any, ...], values)
+    )
 
 
 def _is_any_in(forbidden: Sequence[Forbidden], params: Mapping[str, Plain]) -> bool:

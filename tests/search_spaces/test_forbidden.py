@@ -78,6 +78,8 @@ def test_it_goes_with_all_ways_to_make_a_space() -> None:
     [
         ({ROUTING: "em"}, r"forbid must be a list of dicts, such as \[\{.*, got \{.*\}\.$"),
         ([{}], r"must be a dict with at least one setting, such as .* got \{\}\.$"),
+        ([("loss", "em")], r"must be a dict with at least one setting, .* got \('loss', 'em'\)\.$"),
+        ([{1: 2}], r"must be a dict with at least one setting, .* got \{1: 2\}\.$"),
         (["em"], r"must be a dict with at least one setting, .* got 'em'\.$"),
         (
             [{"model.rooting": "em", LOSS: "margin"}],
