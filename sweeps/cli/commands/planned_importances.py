@@ -24,7 +24,8 @@ class PlannedImportances:
         num_start: Number of random proposals at the start, where these alone count; None where all
             count.
         is_chosen: Whether proposals count that a sampler chose, so that nothing will be bold.
-        is_mean: Whether kinds of parts are drawn independently, so that expected numbers are means.
+        are_drawn_apart: Whether kinds of parts are drawn independently of each other.
+        num_open: How many of the proposals that count are not known yet.
         fewest: How many proposals must count until every setting has enough; None if no number is
             known to be enough.
     """
@@ -34,7 +35,8 @@ class PlannedImportances:
     sampler: str
     num_start: int | None
     is_chosen: bool
-    is_mean: bool
+    are_drawn_apart: bool
+    num_open: int
     fewest: int | None
 
     @property
@@ -49,10 +51,14 @@ class PlannedImportances:
 
     def sentences(self) -> Iterator[str]:
         """Yield which settings will have too few trials, how they are counted, and what helps."""
-        if self.is_mean:
+        if self.are_drawn_apart and self.num_open:
             yield (
                 "Kinds of parts are drawn independently (balance=False, or as the search began), "
                 "so that these numbers are means."
+            )
+        if self.is_chosen and self.num_open:
+            yield (
+                f"What {self.sampler} will choose is counted as if it chose each kind equally often."
             )
         if self.num_start:
             yield (
@@ -70,9 +76,9 @@ class PlannedImportances:
             )
         if self.is_chosen:
             yield (
-                f"Proposals that {self.sampler} chooses are counted as if it chose each kind "
-                f"equally often, and no importance is bold: Search(startup={self.needed}) or more, "
-                f"or --sampler random, draws a sample without bias."
+                f"As proposals count that {self.sampler} chooses by their results, no importance "
+                f"is bold: Search(startup={self.needed}) or more, or --sampler random, draws a "
+                f"sample without bias."
             )
 
     def _advice(self) -> str:
@@ -100,12 +106,14 @@ def planned_importances(plan: Search, search: ManifestSearch) -> PlannedImportan
     longer = plan.model_copy(update={"startup": _MOST_TRIALS}) if is_start else plan
     known = [*made, *warm[len(made) :]]
     num_counted = plan.num_startup if is_start else search.num_asked
+    can_be_balanced = plan.model_copy(update={"balance": True}).is_balanced
     return PlannedImportances(
         expected=ExpectedCounts(plan, known).among(num_counted),
         needed=FEWEST_TRIALS,
         sampler=plan.sampler,
         num_start=plan.num_startup if is_start else None,
         is_chosen=learns and not is_start,
-        is_mean=bool(plan.space.part_choices) and plan.sampler != "grid" and not plan.is_balanced,
+        are_drawn_apart=can_be_balanced and not plan.is_balanced,
+        num_open=max(0, num_counted - len(known)),
         fewest=ExpectedCounts(longer, known).fewest(FEWEST_TRIALS, _MOST_TRIALS),
     )
