@@ -58,7 +58,8 @@ class PlannedImportances:
             )
         if self.is_chosen and self.num_open:
             yield (
-                f"What {self.sampler} will choose is counted as if it chose each kind equally often."
+                f"What {self.sampler} will choose is counted as if it chose each kind equally "
+                f"often."
             )
         if self.num_start:
             yield (
