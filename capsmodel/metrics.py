@@ -204,10 +204,11 @@ def metric_names(others: Iterable[str] = ()) -> list[str]:
 
 
 def why_unseen(metric: Metric) -> str:
-    """Return why selection may not use a metric, or "" if it may.
+    """Return why nothing is chosen by a metric, or "" if something may be.
 
-    Selection never sees results of evaluations, whatever their split: some use the test split, and
-    a choice may not depend on what was examined later.
+    No choice goes by results of evaluations, whatever their split: some use the test split, and a
+    choice may not depend on what was examined later. A search may limit those of validation images,
+    which its log keeps (`search_spaces.plans.limited_measures`).
     """
     if metric.name.startswith(EVALUATION):
         return "selection never sees what an evaluation found, as that may be of the test split"

@@ -46,6 +46,7 @@ class _Changed:
     parts: Parts
     arm_seeds: tuple[int, ...]
     until_decided: UntilDecided | None = None
+    evaluations: tuple[Evaluation, ...] = ()
 
 
 def check_parts(parts: Parts) -> None:

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from pydantic import ConfigDict
 from pydantic_core import to_jsonable_python
@@ -19,6 +19,9 @@ from search_spaces.plans.until_decided import Seed as Seed
 from search_spaces.plans.until_decided import UntilDecided, decide_by_looks
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.tables import AblationTable, Table
+
+if TYPE_CHECKING:
+    from capsmodel.evaluation import Evaluation
 
 MISSING = frozenset(  # what pandas reads as no value
     (
@@ -93,6 +96,11 @@ class Definition(Protocol):
     @property
     def until_decided(self) -> UntilDecided | None:
         """Its plan of looks; None where every arm is trained with every seed."""
+        ...
+
+    @property
+    def evaluations(self) -> "tuple[Evaluation, ...]":
+        """The evaluations of each finished trial."""
         ...
 
 

@@ -125,6 +125,22 @@ class Continue:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """Note what a trial has measured of what the search limits.
+
+    It is logged before the end or the verdict that it belongs to, and never measured again.
+
+    Attributes:
+        epoch: The epoch that it had come to.
+        values: Name of a measure -> value; what was not measured is missing.
+    """
+
+    trial_key: str
+    epoch: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class WarmStart:
     """Propose points of another sweep first.
 
@@ -204,6 +220,7 @@ Decision = (
     | Stop
     | Pause
     | Continue
+    | Measured
     | WarmStart
     | EndSearch
     | Select

@@ -15,6 +15,7 @@ from search_spaces.plans.base import Arm, Definition, Plan, Seed, Varied, each_s
 from search_spaces.plans.confirm import Confirm as Confirm
 from search_spaces.plans.decisions import Cell
 from search_spaces.plans.ends import AnyEnd
+from search_spaces.plans.limited_measures import check_limited_measures, keys_of_measures
 from search_spaces.plans.objective import DEFAULT_OBJECTIVE, check_objective
 from search_spaces.plans.scheduler import AnyScheduler, NoScheduler, Scheduler
 from search_spaces.plans.search_checks import (
@@ -26,6 +27,7 @@ from search_spaces.plans.search_checks import (
     check_cost,
     check_cost_varies,
     check_definition,
+    check_each_measure_once,
     check_ends,
     check_front_table,
     check_limits,
@@ -97,7 +99,8 @@ class Search(Plan):
         stop: Conditions that end the search early; the first one to occur counts. Like `trials`
             they decide how many proposals are made, not which, so a later launch may change them.
         limits: Limits on proposals: a point that exceeds one is never trained, and another one is
-            drawn instead. The base is trained in any case.
+            drawn instead. The base is trained in any case. A proposal that exceeds a limit on what
+            its trials measure is no candidate for the best.
         startup: Number of random proposals at the start, before there is anything to learn from.
             With 20 or more they are also a random sample from which importances are estimated.
         balance: Whether each kind of a part gets its share of the proposals that are drawn before
@@ -144,6 +147,12 @@ class Search(Plan):
     @classmethod
     def _single_in_a_tuple(cls, value: object) -> object:
         return value if isinstance(value, list | tuple) else (value,)
+
+    @field_validator("limits")
+    @classmethod
+    def _each_measure_once(cls, limits: tuple[Limit, ...]) -> tuple[Limit, ...]:
+        check_each_measure_once(limits)
+        return limits
 
     @field_validator("seeds")
     @classmethod
@@ -220,6 +229,16 @@ class Search(Plan):
         """Its ends as text, or "" if it has none."""
         return ", ".join(end.description for end in self.stop)
 
+    @property
+    def limits_before_training(self) -> tuple[Limit, ...]:
+        """The limits on what is known of a configuration before it is trained."""
+        return tuple(limit for limit in self.limits if not limit.is_measured)
+
+    @property
+    def measured_limits(self) -> tuple[Limit, ...]:
+        """The limits on what trials measure."""
+        return tuple(limit for limit in self.limits if limit.is_measured)
+
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return the fields of the search, without proposals."""
         decisive = self._decisive()
@@ -237,7 +256,8 @@ class Search(Plan):
             "dimensions": decisive["dimensions"],
             "confirmation": self.confirm and self.confirm.manifest_fields(),
             "until": self.until,
-            "limits": [limit.description for limit in self.limits],
+            "limits": [limit.description for limit in self.limits_before_training],
+            "measured_limits": {limit.measure: limit.at_most for limit in self.measured_limits},
             "unbuildable": unbuildable and unbuildable._asdict(),
             "balance": self.is_balanced,
             "forbidden": [description_of(combination) for combination in self.space.forbid],
@@ -246,10 +266,12 @@ class Search(Plan):
 
     def definition_hash(self, definition: Definition) -> str:
         """Return the hash of everything that decides the proposals, apart from results."""
-        flags = sampler_flags(self.sampler, has_limits=bool(self.limits or self.space.forbid))
-        return definition_hash(
-            definition.base, self._decisive() | {"sampler flags": flags, "rules": RULES}
-        )
+        is_bounded = bool(self.limits_before_training or self.space.forbid)
+        flags = sampler_flags(self.sampler, has_limits=is_bounded)
+        decisive = self._decisive() | {"sampler flags": flags, "rules": RULES}
+        if keys := keys_of_measures(self.measured_limits, definition):
+            decisive["limited measures"] = keys
+        return definition_hash(definition.base, decisive)
 
     def as_begun(self, definition: Definition, begun: str, dimensions: Dimensions) -> Self:
         """Return the search as it began, if it is the same in another writing; else as it is.
@@ -302,13 +324,14 @@ class Search(Plan):
         """Check the space against the base, the objective, and that ends can occur."""
         check_definition(definition, self.space, self.objective)
         check_ends(definition, self.stop, self.objective, len(self.seeds))
+        check_limited_measures(self.measured_limits, definition)
 
     def check_all(self, definition: Definition) -> None:
         """Check many points of the space, their networks, the limits and the cost."""
         proposed = self._proposed(definition)
         check_points(self.space, self.objective, proposed)
         check_buildable(self.space, definition.base, proposed)
-        check_limits(self.limits, self.space, definition.base, proposed)
+        check_limits(self.limits_before_training, self.space, definition.base, proposed)
         check_cost_varies(self.cost, self.space, proposed)
 
     def _proposed(self, definition: Definition) -> Callable[[Mapping[str, Any]], Arm]:

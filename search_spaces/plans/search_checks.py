@@ -52,8 +52,9 @@ def _known(cost: object) -> object:
         raise ValueError(
             f"The cost of a search cannot be '{cost}': what a trial takes depends on the machine "
             f"and on what else runs there, not on its trial key, so a resumed search would not be "
-            f"the one that was begun; choose {', '.join(COSTS)}, and read "
-            f"what trials took in the cost table."
+            f"the one that was begun; choose {', '.join(COSTS)}, and bound what a trial takes by a "
+            f"limit, whose measures the search's log keeps: limits=Limit('seconds_per_epoch', "
+            f"at_most=2.5) or Limit('peak_memory_bytes', at_most=2_000_000_000)."
         )
     if cost is not None and cost not in COSTS:
         raise ValueError(unknown("cost of a search", str(cost), COSTS))
@@ -263,6 +264,17 @@ def check_buildable(
             f"The network of no point of the space can be built, of {unbuildable.num_tried} that "
             f"were tried: {unbuildable.reason} Narrow the space."
         )
+
+
+def check_each_measure_once(limits: Sequence[Limit]) -> None:
+    """Check that nothing that is measured has two limits.
+
+    Raises:
+        ValueError: For the first that has.
+    """
+    measures = [limit.measure for limit in limits if limit.is_measured]
+    if twice := [measure for measure in measures if measures.count(measure) > 1]:
+        raise ValueError(f"There are two limits on {twice[0]}: leave one of them out.")
 
 
 def check_limits(

@@ -1,6 +1,6 @@
 """How a sweep's manifest says what its plan varies, and what it has proposed or chosen so far."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -14,9 +14,9 @@ from pydantic import (
 
 from capsmodel.settings.parts import later
 from search_spaces.looks import Looked, next_looks
-from sweeps.records.bounds import MOST_ARMS, Bounded, Count, Finite, Json, Whole
+from sweeps.records.bounds import MOST_ARMS, MOST_CELLS, Bounded, Count, Finite, Json, Whole
 from sweeps.records.bounds import Plain as Plain
-from sweeps.records.trial_record import Text
+from sweeps.records.trial_record import Text, TrialKey
 
 Line = Annotated[str, StringConstraints(max_length=2000)]
 Seeds = Annotated[tuple[Whole, ...], Field(min_length=1, max_length=100_000)]
@@ -188,6 +188,9 @@ class ManifestSearch(_Frozen):
         cut_at: Numbers of proposals that the log still had when it was found to have lost its end.
         forbidden: Combinations of values that are never proposed, in words.
         balance: Whether proposals that are drawn blindly have each kind of a part in its share.
+        measured_limits: Largest values of what trials measure, by their names; a proposal
+            with a trial beyond one is no candidate for the best.
+        measured: Trial key -> what the trial has measured of these.
     """
 
     objective: Text
@@ -210,6 +213,11 @@ class ManifestSearch(_Frozen):
     cut_at: Annotated[tuple[Count, ...], Field(max_length=MOST_ARMS)] = later(())
     balance: bool = later(False)
     forbidden: Annotated[tuple[Line, ...], Field(max_length=1000)] = later(())
+    measured_limits: Annotated[dict[Line, Finite], Field(max_length=100)] = later({})
+    measured: Annotated[
+        dict[TrialKey, Annotated[dict[Line, Finite], Field(max_length=100)]],
+        Field(max_length=MOST_CELLS),
+    ] = later({})
 
     @field_validator("scheduler")
     @classmethod
@@ -227,6 +235,35 @@ class ManifestSearch(_Frozen):
     def forbidden_note(self) -> str:
         """What is never proposed, in a sentence, "" where nothing is forbidden."""
         return f"Never proposed: {'; '.join(self.forbidden)}." if self.forbidden else ""
+
+    def measured_limits_note(self) -> str:
+        """What becomes of proposals beyond a limit on what is measured, "" without such limits."""
+        if not self.measured_limits:
+            return ""
+        limits = [
+            f"{name} at most {at_most:.10g}" for name, at_most in self.measured_limits.items()
+        ]
+        return (
+            f"A proposal is no candidate for the best if one of its trials measures more than the "
+            f"search allows: {', '.join(limits)}."
+        )
+
+    def broken_limits(self, trial_keys: Iterable[str]) -> tuple[str, ...]:
+        """Return which measured limits a finished proposal does not keep, in words.
+
+        Nothing shows that a trial that has not measured it keeps a limit.
+
+        Args:
+            trial_keys: Those of the proposal, all finished.
+        """
+        values = [self.measured.get(key, {}) for key in trial_keys]
+        broken: list[str] = []
+        for name, at_most in self.measured_limits.items():
+            if any(of_trial.get(name, at_most) > at_most for of_trial in values):
+                broken.append(name)
+            elif any(name not in of_trial for of_trial in values):
+                broken.append(f"{name} not measured")
+        return tuple(broken)
 
     @property
     def unbuildable_note(self) -> str:

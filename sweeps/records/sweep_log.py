@@ -32,6 +32,7 @@ from search_spaces.plans.decisions import (
     Done,
     EndSearch,
     LogCut,
+    Measured,
     Pause,
     Propose,
     ProposeRandom,
@@ -58,6 +59,7 @@ _KINDS: dict[type[Decision], str] = {
     Stop: "stop",
     Pause: "pause",
     Continue: "continue",
+    Measured: "measured",
     WarmStart: "warm_start",
     EndSearch: "end_search",
     Select: "select",
@@ -132,7 +134,7 @@ class Decided(_Entry):
                 return self.kind, tuple(cell.place for cell in cells)
             case Stop() | Continue():
                 return "judged", self.decision.trial_key, self.decision.epoch
-            case Pause():
+            case Pause() | Measured():
                 return self.kind, self.decision.trial_key, self.decision.epoch
             case EndSearch():
                 return self.kind, self.decision.until, self.decision.num_proposals
@@ -345,6 +347,7 @@ class ManifestFold:
         self._search: ManifestSearch | None = manifest.search
         self._plan = manifest.plan
         self._proposals = list(manifest.search.proposals) if manifest.search else []
+        self._measured = dict(manifest.search.measured) if manifest.search else {}
         self._confirmation: Confirmation | None = (
             manifest.search.confirmation if manifest.search else None
         )
@@ -361,6 +364,7 @@ class ManifestFold:
             Propose: self._propose,
             ProposeRandom: self._propose_random,
             Stop: self._stop,
+            Measured: self._measure,
             WarmStart: self._warm_start,
             EndSearch: self._end_search,
             Select: self._select,
@@ -433,6 +437,7 @@ class ManifestFold:
                 "proposals": tuple(self._proposals),
                 "confirmation": self._confirmation,
                 "ended": self.ended,
+                "measured": dict(self._measured),
             }
             fields["search"] = self._search.model_copy(update=search)
         manifest = self._declared.model_copy(update=fields)
@@ -499,6 +504,11 @@ class ManifestFold:
         for index in self._by_key.get(stop.trial_key, ()):
             if self.cells[index].arm not in self._drawn:
                 self.cells[index] = self.cells[index].model_copy(update={"stopped": stopped})
+        return True
+
+    def _measure(self, entry: Decided) -> bool:
+        measured: Measured = entry.decision
+        self._measured[measured.trial_key] = dict(measured.values)
         return True
 
     def _warm_start(self, entry: Decided) -> bool:

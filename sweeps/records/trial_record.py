@@ -191,6 +191,13 @@ class TrialRecord(_Frozen):
         return {name: value for name, value in named.items() if SLUG.fullmatch(name)}
 
     @property
+    def seconds_per_epoch(self) -> float | None:
+        """Duration of its training, with its start and test, by its epochs; None if not known."""
+        if not self.duration_seconds or not self.epochs:
+            return None
+        return self.duration_seconds / self.epochs
+
+    @property
     def is_counted(self) -> bool:
         """Whether its test error may enter a table: finished, with a finite error."""
         return (

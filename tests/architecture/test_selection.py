@@ -7,6 +7,7 @@ nothing is chosen otherwise. That no module beside these finds another way is se
 import ast
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ from search_spaces.evaluation_key import evaluation_key
 from sweeps.aggregation.results.ranking import confirmed_arms, ranking
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
+from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch.weights import WeightsToKeep, unwanted_weights
 from sweeps.execution.plan.plan_runner import TrialFacts
+from sweeps.execution.plan.trial_measures import TrialMeasures
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_search import floats, searched
 from tests.sweeps.aggregation.known_sweep import known_sweep, with_metrics
@@ -38,13 +42,18 @@ CHOOSING = (
     "sweeps/aggregation/results/search_results.py",
     "sweeps/aggregation/sensitivity",
     "sweeps/execution/launch/weights.py",
+    "sweeps/execution/plan/trial_measures.py",
     "sweeps/execution/search",
 )
 WORDS = {"test_error", "test_errors", "extra_test_errors", "TEST_ERROR", "METRIC_TEST_ERROR"}
 WORDS |= {"EXTRA_TEST_ERROR", "METRIC_EXTRA_TEST_ERRORS"}
 WORDS |= {"EVALUATION", "evaluations", "evaluation_metric", "recorded_evaluations"}
-ALLOWED = {  # weights are kept until they have been looked at: it asks whether, and not what for
-    "sweeps/execution/launch/weights.py": {"evaluations"}
+ALLOWED = {
+    # weights are kept until they have been looked at: it asks whether, and not what for
+    "sweeps/execution/launch/weights.py": {"evaluations"},
+    # a search may limit metrics of evaluations that look at validation images
+    "search_spaces/plans/limited_measures.py": {"evaluations"},
+    "sweeps/execution/plan/trial_measures.py": {"evaluations"},
 }
 
 Records = Mapping[str, TrialRecord]
@@ -136,6 +145,26 @@ def test_a_law_of_choices_bites_where_the_validation_figures_change() -> None:
         for key, record in records.items()
     }
     assert rank(manifest, worse) != rank(manifest, records)
+
+
+@given(data=st.data())
+def test_what_a_limit_goes_by_is_the_same_whatever_the_test_figures_are(
+    data: st.DataObject,
+) -> None:
+    limits = {"seconds_per_epoch": 2.0, "shifted_test_error.error.shift_1": 0.5}
+    of_test = ManifestEvaluation(
+        evaluation_key=EVALUATION_KEY, kind="shifted_test_error", looks_at="test"
+    )
+    manifest = search_of(measured_limits=limits).model_copy(update={"evaluations": (of_test,)})
+    plain = next(iter(trained({0: 30}).values())).model_copy(update={"duration_seconds": 5.0})
+    poisoned = with_test_figures(plain, data.draw)
+
+    def measures(record: TrialRecord) -> object:
+        here = Path("no such folder")
+        reader = TrialMeasures(manifest, partial(CellFolder, here), {record.trial_key: record}.get)
+        return reader.at_end(record.trial_key)
+
+    assert measures(poisoned) == measures(plain) == {"seconds_per_epoch": 5.0 / plain.epochs}
 
 
 @pytest.mark.parametrize("name", OF_THE_TEST_SPLIT)

@@ -54,8 +54,9 @@ def refusal(**changes: Any) -> str:
             {"cost": "epoch_seconds"},
             "The cost of a search cannot be 'epoch_seconds': what a trial takes depends on the "
             "machine and on what else runs there, not on its trial key, so a resumed search would "
-            "not be the one that was begun; choose num_parameters, and read what trials took in "
-            "the cost table.",
+            "not be the one that was begun; choose num_parameters, and bound what a trial takes by "
+            "a limit, whose measures the search's log keeps: limits=Limit('seconds_per_epoch', "
+            "at_most=2.5) or Limit('peak_memory_bytes', at_most=2_000_000_000).",
         ),
         (
             {"scheduler": "asha"},

@@ -81,7 +81,7 @@ class TrainThenEvaluate:
         evaluated: Called with the key of each trial that has got evaluations.
         is_trained: Whether no training is to be done.
         is_look_due: Whether trainings follow once evaluations are made: a plan of looks
-            may judge them.
+            may judge them, and a search may limit their figures.
     """
 
     def __init__(
@@ -230,7 +230,8 @@ def train(
         clear_time_limit()
         withdraw_request(progress.survey.storage.journals, progress.survey.name)
     if jobs.is_look_due():
-        progress.stop_reason = "The next look waits for evaluations that could not be made."
+        waiting = "search" if progress.definition.manifest.search else "next look"
+        progress.stop_reason = f"The {waiting} waits for evaluations that could not be made."
     if budget.is_spent and progress.num_left:
         progress.stop_reason = budget.sentence
         raise Interrupted

@@ -22,6 +22,7 @@ from search_spaces.plans.decisions import (
     EndSearch,
     EpochTold,
     Event,
+    Measured,
     Pause,
     Propose,
     ProposeRandom,
@@ -34,6 +35,7 @@ from search_spaces.plans.known import Known
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Specs
 from sweeps.execution.plan.growing_definition import GrowingDefinition, GrowthListener
+from sweeps.execution.plan.trial_measures import TrialMeasures
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.records.manifest import Manifest, ManifestCell
@@ -80,7 +82,7 @@ class TrialFacts:
             )
         if folder.outbox_size():
             return None
-        record = self._recorded(trial_key)
+        record = self.recorded(trial_key)
         if record and record.outcome.is_final:
             last = {name: value for name, value in record.metrics.items() if _may_be_seen(name)}
             return CellEnded(
@@ -88,7 +90,7 @@ class TrialFacts:
             )
         return None
 
-    def _recorded(self, trial_key: str) -> TrialRecord | None:
+    def recorded(self, trial_key: str) -> TrialRecord | None:
         """Return a trial's record in the tracking store, which is asked once.
 
         Training does not wait for an unreachable store: the trial is then trained anew.
@@ -185,7 +187,7 @@ class PlanRunner:
 
     Attributes:
         known: The state that results from all decisions and results.
-        is_look_due: Whether a look waits for evaluations.
+        is_look_due: Whether a look, or what follows in a search, waits for evaluations.
     """
 
     def __init__(
@@ -207,7 +209,10 @@ class PlanRunner:
         self._facts = facts
         self._listener = listener
         self._look = look
-        self.is_look_due = False
+        self._is_look_due = False
+        self._measures = TrialMeasures(definition.declared.manifest, facts.folder, facts.recorded)
+        self._measured: set[tuple[str, int]] = set()  # trial keys and epochs in the log
+        self._unevaluated: set[str] = set()  # trials that have ended and lack a limited measure
         self._dispatched: set[str] = set()
         self._running: set[str] = set()
         self._searched: dict[str, None] = {}  # trial keys of what was proposed, in order
@@ -215,6 +220,11 @@ class PlanRunner:
         self._waiting = deque[ManifestCell]()
         self._take_log()
         self._waiting = deque(definition.manifest.cells)
+
+    @property
+    def is_look_due(self) -> bool:
+        """Whether a look, or what follows in a search, waits for evaluations."""
+        return self._is_look_due or bool(self._unevaluated)
 
     def _take_log(self) -> None:
         """Replay earlier decisions, and read what their trials have done since."""
@@ -247,7 +257,7 @@ class PlanRunner:
             for key in list(self._open):
                 if not self.known.by_key(key).waits_at:
                     self._check_ended(key)
-            if not self._decide(SlotFree()):
+            if self._unevaluated or not self._decide(SlotFree()):
                 return []
 
     def judge(self, trial_key: str, result: EpochMetrics) -> bool:
@@ -335,7 +345,7 @@ class PlanRunner:
     def _take_look(self, look: Look) -> bool:
         """Take verdicts and log them, unless trials lack the evaluations that they rest on."""
         looked = self._look(look, self.definition.manifest.manifest())
-        self.is_look_due = looked is None
+        self._is_look_due = looked is None
         if looked is not None:
             self._note(looked)
         return looked is not None
@@ -344,6 +354,8 @@ class PlanRunner:
         """Log a verdict, then apply it; return whether its trial was waiting for it."""
         key = verdict.trial_key
         has_waited = self.known.by_key(key).waits_at > 0
+        if not isinstance(verdict, Continue) and (values := self._values_until(verdict)):
+            self._note_measured(key, verdict.epoch, values)
         self._note(verdict)
         goes_on = (
             has_waited and self.known.by_key(key).is_open
@@ -376,6 +388,8 @@ class PlanRunner:
 
     def _take(self, entry: Decision | CellEnded) -> None:
         self.known.take(entry)
+        if isinstance(entry, Measured):
+            self._measured.add((entry.trial_key, entry.epoch))
         if isinstance(entry, Stop | CellEnded) and not self.known.by_key(entry.trial_key).is_open:
             self._open.pop(entry.trial_key, None)
 
@@ -395,14 +409,15 @@ class PlanRunner:
         if cell.trial_key in self._searched:
             self._check_ended(cell.trial_key)
             trial = self.known.by_key(cell.trial_key)
-            return not trial.is_open or trial.waits_at > 0
+            is_over = not trial.is_open or cell.trial_key in self._unevaluated
+            return is_over or trial.waits_at > 0
         return self._facts.ended(cell.trial_key) is not None
 
     def _read_trials(self, keys: Mapping[str, None]) -> None:
         """Read how far trials are, judge them, and mark those that are stopped."""
         for key in keys:
             self._read_epochs(key)
-            if ended := self._facts.ended(key):
+            if ended := self._ended(key):
                 self._take(ended)
         for key in keys:
             if self.known.by_key(key).is_open:
@@ -418,8 +433,37 @@ class PlanRunner:
 
     def _check_ended(self, trial_key: str) -> None:
         """Take the end of a trial, if it has ended."""
-        if self.known.by_key(trial_key).is_open and (ended := self._facts.ended(trial_key)):
+        if self.known.by_key(trial_key).is_open and (ended := self._ended(trial_key)):
             self._end(ended)
+
+    def _ended(self, trial_key: str) -> CellEnded | None:
+        """Return how a trial has ended, once its limited measures are in the log.
+
+        Returns:
+            None if it has not ended, or lacks an evaluation that the search limits.
+        """
+        ended = self._facts.ended(trial_key)
+        if ended is None or not self._measures.names or not self.known.by_key(trial_key).is_open:
+            return ended
+        if (trial_key, ended.epoch) in self._measured:
+            return ended
+        values = self._measures.at_end(trial_key)
+        if values is None:
+            self._unevaluated.add(trial_key)
+            return None
+        self._unevaluated.discard(trial_key)
+        self._note_measured(trial_key, ended.epoch, values)
+        return ended
+
+    def _values_until(self, verdict: Stop | Pause) -> Mapping[str, float]:
+        """Return the limited measures of a trial that stops or pauses, none if they are logged."""
+        if not self._measures.names or (verdict.trial_key, verdict.epoch) in self._measured:
+            return {}
+        return self._measures.until(verdict.trial_key, verdict.epoch)
+
+    def _note_measured(self, trial_key: str, epoch: int, values: Mapping[str, float]) -> None:
+        """Write to the log what a trial has measured, before anything is decided by it."""
+        self._note(Measured(trial_key, epoch, values))
 
     def _end(self, ended: CellEnded) -> None:
         self._take(ended)
@@ -428,7 +472,7 @@ class PlanRunner:
     def _judge(self, trial_key: str) -> None:
         """Ask for a verdict on a trial's last epoch."""
         epochs = self.known.by_key(trial_key).epochs
-        if epochs:
+        if epochs and trial_key not in self._unevaluated:
             last = max(epochs)
             self._decide(EpochTold(trial_key, last, epochs[last]))
 

@@ -31,7 +31,7 @@ from search_spaces.space.proposal import point_of
 from search_spaces.sweep import Sweep
 from sweeps.execution.plan.definition import LostDecisions
 from sweeps.execution.plan.plan_runner import Decider
-from sweeps.execution.search.observation import Observation
+from sweeps.execution.search.observation import Observation, is_candidate
 from sweeps.execution.search.promotion import judge_of
 from sweeps.execution.search.random_reference import RandomPoints
 from sweeps.execution.search.search_known import SearchKnown
@@ -59,8 +59,9 @@ def best_arms(
 ) -> list[int]:
     """Return the numbers of the best proposals that ran to full length, the best first.
 
-    Between equals the lower validation loss wins, then the earlier proposal. With costs, the result
-    are points spread over the front, the first with the best value.
+    Those that have measured more than a limit allows are left out. Between equals the lower
+    validation loss wins, then the earlier proposal. With costs, the result are points spread over
+    the front, the first with the best value.
 
     Args:
         observations: The result of each proposal, in order; small is good.
@@ -72,7 +73,7 @@ def best_arms(
     ranked = sorted(
         (observation.value, observation.loss if by_loss else 0.0, number)
         for number, observation in enumerate(observations)
-        if observation.state == "complete" and observation.value is not None
+        if is_candidate(observation) and observation.value is not None
     )
     chosen: dict[str, tuple[float, int]] = {}
     for value, _, number in ranked:
@@ -178,7 +179,8 @@ class SearchDecider:
         return Select(best, reference, self._search.question(), random)
 
     def _why_none_is_left(self) -> str:
-        if limits := ", ".join(limit.description for limit in self._search.limits):
+        limits = [limit.description for limit in self._search.limits_before_training]
+        if limits := ", ".join(limits):
             return f"no other point was found within the limits ({limits})"
         if forbidden := "; ".join(map(description_of, self._search.space.forbid)):
             return f"no other point was found that is not forbidden ({forbidden})"

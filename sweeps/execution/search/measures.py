@@ -41,6 +41,22 @@ class Measures:
         is_bounded = self._search.limits or self._search.space.forbid
         return bool(is_bounded or self._search.cost or self.broken_points)
 
+    def constraints(
+        self, point: Mapping[str, Any], excesses: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Return the constraints of a point for samplers, above 0 where it breaks one.
+
+        Args:
+            point: The point.
+            excesses: By how much its trials exceed the limits on what is measured; those that are
+                missing are not known, and taken as kept.
+        """
+        measured = {
+            limit.description: excesses.get(limit.description, 0.0)
+            for limit in self._search.measured_limits
+        }
+        return self.excesses(point) | measured
+
     def costs(self, point: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the logarithm of the second objective, for samplers.
 
@@ -52,18 +68,20 @@ class Measures:
         return (math.log(max(1, self._value(cost, point))),) if cost else ()
 
     def excesses(self, point: Mapping[str, Any]) -> dict[str, float]:
-        """Return the logarithm of how much a point exceeds each limit; at most 0 within it.
+        """Return the logarithm of how much a point exceeds each limit before training.
 
-        Where values are forbidden together, not to have them is a limit too. A search without any
-        has one constraint, that the network can be built. Points that are no valid settings are
-        refused elsewhere.
+        At most 0 within it. Where values are forbidden together, not to have them is a limit too. A
+        search without any has one constraint, that the network can be built. Points that are no
+        valid settings are refused elsewhere.
         """
-        limits, space = self._search.limits, self._search.space
+        limits, space = self._search.limits_before_training, self._search.space
         names = [limit.description for limit in limits] + [_ALLOWED] * bool(space.forbid)
         if space.forbids(point) or not self._is_buildable(point):
             return dict.fromkeys(names or [_BUILDABLE], _BROKEN_EXCESS)
         values = {
-            limit.description: math.log(max(1, self._value(limit.measure, point)) / limit.at_most)
+            limit.description: math.log(
+                max(1, self._value("num_parameters", point)) / limit.at_most
+            )
             for limit in limits
         }
         return dict.fromkeys(names or [_BUILDABLE], -_BROKEN_EXCESS) | values

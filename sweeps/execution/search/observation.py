@@ -1,8 +1,8 @@
 """The results of a search's proposals: a pure function of the states of their trials."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from search_spaces.plans.search import Search
@@ -42,12 +42,20 @@ class Observation:
         epoch: The epoch of that value.
         loss: Mean validation loss over the seeds at full length, infinite if unknown; it decides
             between proposals of equal value.
+        excesses: By how much its trials exceed each limit on what is measured, as a part of the
+            limit: above 0 beyond it. Empty where the search has no such limits.
     """
 
     state: Literal["open", "complete", "pruned", "diverged", "failed"]
     value: float | None = None
     epoch: int = 0
     loss: float = math.inf
+    excesses: Mapping[str, float] = field(default_factory=dict[str, float], hash=False)
+
+    @property
+    def violation(self) -> float:
+        """The sum of what exceeds the limits, 0.0 if it keeps them all."""
+        return sum(excess for excess in self.excesses.values() if excess > 0)
 
 
 def observe(states: Sequence[TrialState]) -> Observation:
@@ -70,6 +78,11 @@ def observe(states: Sequence[TrialState]) -> Observation:
     first = min(epoch for epoch, _ in stops)
     at_first = [value for epoch, value in stops if epoch == first and value is not None]
     return Observation("pruned", _mean(at_first), first)
+
+
+def is_candidate(observation: Observation) -> bool:
+    """Return whether a proposal may be the best: of full length, within all measured limits."""
+    return observation.state == "complete" and observation.violation == 0
 
 
 def unwanted(search: Search) -> Observation:

@@ -15,6 +15,7 @@ from search_spaces.plans.scheduler import Scheduler
 from search_spaces.plans.search import BASE, Search
 from sweeps.execution.search.curves import as_rival
 from sweeps.execution.search.measures import Measures
+from sweeps.execution.search.observation import is_candidate
 from sweeps.execution.search.promotion_order import RungResult, promotion_order
 from sweeps.execution.search.search_known import SearchKnown
 
@@ -195,7 +196,7 @@ class Promotion:
         complete = {
             known.first_key(number)
             for number, observation in enumerate(known.observations)
-            if observation.state == "complete"
+            if is_candidate(observation)
         }
         reached: dict[int, list[RungResult]] = defaultdict(list)
         for rung, result in self._reached(known):
@@ -226,7 +227,9 @@ class Promotion:
     def _result(self, known: SearchKnown, number: int, value: float) -> RungResult:
         is_finite = math.isfinite(value)
         cost = self._cost(known, number) if is_finite else math.inf  # however cheap it is
-        return RungResult(number, (as_rival(known.cost(value)), cost), _violation(known, number))
+        return RungResult(
+            number, (as_rival(known.cost(value)), cost), known.violation(known.names[number])
+        )
 
     def _cost(self, known: SearchKnown, number: int) -> float:
         """Return the second objective of a proposal, equal for all if there is none."""
@@ -240,12 +243,6 @@ def judge_of(search: Search, measures: Measures) -> StoppingJudge | Promotion:
     """Return the scheduler of a search."""
     scheduler = search.scheduler
     return Promotion(search, measures) if scheduler.pauses else StoppingJudge(scheduler)
-
-
-def _violation(known: SearchKnown, number: int) -> float:
-    """Return 0: points that break a limit are not proposed, and no limit is on what is measured."""
-    del known, number
-    return 0.0
 
 
 def _promotable(known: SearchKnown, number: int, rung: int) -> list[str]:

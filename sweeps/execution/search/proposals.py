@@ -315,7 +315,9 @@ def study_of(
                 params=dict(params),
                 distributions={name: distributions[name] for name in params},
                 intermediate_values={} if value is None else {went.epoch: value},
-                constraints=measures.excesses(params) if measures and is_constrained else None,
+                constraints=measures.constraints(params, went.excesses)
+                if measures and is_constrained
+                else None,
             )
         )
     return study

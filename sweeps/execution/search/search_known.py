@@ -17,6 +17,7 @@ from search_spaces.plans.decisions import (
     EndSearch,
     Entry,
     EpochTold,
+    Measured,
     Propose,
     ProposeRandom,
     Stop,
@@ -24,10 +25,20 @@ from search_spaces.plans.decisions import (
 )
 from search_spaces.plans.known import Known, KnownTrial
 from search_spaces.plans.search import BASE, Search
+from search_spaces.space.limits import Limit
 from sweeps.execution.search.curves import ArmCurves
-from sweeps.execution.search.observation import Observation, TrialState, observe, unwanted
+from sweeps.execution.search.observation import (
+    Observation,
+    TrialState,
+    is_candidate,
+    observe,
+    unwanted,
+)
 from sweeps.execution.search.random_reference import DrawnPoints
 from sweeps.records.trial_record import Outcome
+
+NOT_MEASURED = 1.0
+"""By which part of a limit a finished trial exceeds it that has not measured it."""
 
 
 class SearchKnown(Known):
@@ -67,10 +78,13 @@ class SearchKnown(Known):
         self._unwanted = unwanted(search)
         self._base_keys: list[str] = []
         self._trial_keys: list[list[str]] = []
+        self._keys_by_arm: dict[str, list[str]] = {}
         self._numbers: dict[str, list[int]] = {}
         self._places: dict[str, tuple[str, int]] = {}
         self._num_unobserved = 0
         self.drawn = DrawnPoints(search.confirm)
+        self._limits = search.measured_limits
+        self._measured: dict[str, dict[int, Mapping[str, float]]] = {}  # trial key -> epoch -> them
         self._until = search.until
         self._enough: set[tuple[str, int]] = set()
 
@@ -86,6 +100,9 @@ class SearchKnown(Known):
                     self._observe_all(entry.trial_key)
             case CellEnded() | Stop():
                 self._take_ending(entry)
+            case Measured():
+                self._measured.setdefault(entry.trial_key, {})[entry.epoch] = entry.values
+                self._observe_all(entry.trial_key)
             case WarmStart():
                 self.warm_points = entry.points
             case EndSearch():
@@ -100,13 +117,14 @@ class SearchKnown(Known):
 
     @property
     def ended_values(self) -> list[float | None]:
-        """The objective of each proposal that ended and did not fail; None if it was stopped early.
+        """The objective of each proposal that ended and did not fail.
 
-        A proposal that waits at a rung counts as stopped once another has run to full length.
+        None if it was stopped early or measured more than a limit allows. A proposal that waits at
+        a rung counts as stopped once another has run to full length.
         """
         is_any_whole = any(observation.state == "complete" for observation in self.observations)
         return [
-            observation.value if observation.state == "complete" else None
+            observation.value if is_candidate(observation) else None
             for number, observation in enumerate(self.observations)
             if observation.state not in {"open", "failed"} or (is_any_whole and self._waits(number))
         ]
@@ -128,13 +146,15 @@ class SearchKnown(Known):
         promotion its result is its value at the first rung.
         """
         rungs = self._rungs(self.num_epochs.get(BASE, 1)) if self._pauses else ()
-        if not rungs or not self._is_ranked_by_rungs or self.base == self._unwanted:
+        is_unwanted = replace(self.base, excesses={}) == self._unwanted
+        if not rungs or not self._is_ranked_by_rungs or is_unwanted:
             return self.base
         epochs = [self.by_key(key).at(rungs[0]) for key in self._base_keys]
         values = [self.curves.objective(metrics) for metrics in epochs if metrics]
         if not values or len(values) < len(epochs) or not all(map(math.isfinite, values)):
             return Observation("open")
-        return self._as_cost(Observation("pruned", sum(values) / len(values), rungs[0]))
+        at_rung = Observation("pruned", sum(values) / len(values), rungs[0])
+        return self._as_cost(replace(at_rung, excesses=self.base.excesses))
 
     @property
     def is_running(self) -> bool:
@@ -147,7 +167,12 @@ class SearchKnown(Known):
     def drawn_observations(self) -> list[Observation]:
         """Return the result of each random point so far, with a cost as value."""
         return [
-            self._as_cost(observe([self._drawn_standing(self.by_key(key)) for key in keys]))
+            self._as_cost(
+                replace(
+                    observe([self._drawn_standing(self.by_key(key)) for key in keys]),
+                    excesses=self._excesses(keys, {}),
+                )
+            )
             for keys in self.drawn.trial_keys
         ]
 
@@ -163,6 +188,15 @@ class SearchKnown(Known):
             for name, keys in zip(self.drawn.names, self.drawn.trial_keys, strict=True)
             for trial in map(self.by_key, keys)
         )
+
+    def violation(self, arm: str) -> float:
+        """Return by how much a proposal exceeds the limits on what is measured, as far as is known.
+
+        It is the sum over the limits, each exceeded by a part of it; 0.0 for none. A trial that was
+        paused or stopped counts with what it had measured until then.
+        """
+        excesses = self._excesses(self._keys_by_arm[arm], self.stops)
+        return sum(excess for excess in excesses.values() if excess > 0)
 
     def arm_of(self, trial_key: str) -> str | None:
         """Return the first arm of a trial, None if that was drawn at random."""
@@ -226,6 +260,7 @@ class SearchKnown(Known):
         keys = [self.key_of(cell.place) for cell in proposal.cells]
         for key, cell in zip(keys, proposal.cells, strict=True):
             self._places.setdefault(key, cell.place)
+        self._keys_by_arm[proposal.cells[0].arm] = keys
         if proposal.cells[0].arm == BASE:
             self._base_keys = keys
             self._observe_base()
@@ -271,7 +306,28 @@ class SearchKnown(Known):
             self.base = self._as_cost(self._observed(self._base_keys))
 
     def _observed(self, keys: Sequence[str]) -> Observation:
-        return observe([self._standing(key) for key in keys])
+        observation = observe([self._standing(key) for key in keys])
+        return replace(observation, excesses=self._excesses(keys, self.stops))
+
+    def _excesses(self, keys: Sequence[str], stops: Mapping[str, Stop]) -> dict[str, float]:
+        """Return by how much the worst of some trials exceeds each limit on what is measured."""
+        return {
+            limit.description: max(self._excess(limit, key, stops.get(key)) for key in keys)
+            for limit in self._limits
+        }
+
+    def _excess(self, limit: Limit, trial_key: str, stop: Stop | None) -> float:
+        """Return by how much a trial exceeds a limit, 0.0 where that is not known yet.
+
+        Nothing shows that a finished trial that has not measured it keeps the limit.
+        """
+        by_epoch = self._measured.get(trial_key, {})
+        epoch = stop.epoch if stop else max(by_epoch, default=0)
+        value = by_epoch.get(epoch, {}).get(limit.measure)
+        if value is not None:
+            return limit.excess(value)
+        is_finished = stop is None and self.by_key(trial_key).ended == "finished"
+        return NOT_MEASURED if is_finished else 0.0
 
     def _at_rung(self, number: int) -> Observation | None:
         """Return the result of an open proposal at the last rung that all its seeds reached."""
@@ -283,8 +339,10 @@ class SearchKnown(Known):
         value = self.curves.value(key, rung) if rung else None
         if value is None:
             return None
-        is_finite = math.isfinite(value)
-        return Observation("pruned", value, rung) if is_finite else Observation("diverged")
+        excesses = self.observations[number].excesses
+        if not math.isfinite(value):
+            return Observation("diverged", excesses=excesses)
+        return Observation("pruned", value, rung, excesses=excesses)
 
     def _waits(self, number: int) -> bool:
         """Return whether a proposal only waits for its promotion."""
@@ -294,7 +352,7 @@ class SearchKnown(Known):
 
     def _as_cost(self, observation: Observation) -> Observation:
         if observation.state == "diverged":
-            return self._unwanted
+            return replace(self._unwanted, excesses=observation.excesses)
         value = observation.value
         return observation if value is None else replace(observation, value=self.cost(value))
 

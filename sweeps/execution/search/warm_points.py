@@ -157,7 +157,9 @@ def point_of_settings(definition: SweepDefinition, settings: Json) -> Point | No
 
 
 def _is_within(plan: Search, config: TrainingConfig) -> bool:
-    return not why_unbuildable(config) and all(limit.is_met_by(config) for limit in plan.limits)
+    return not why_unbuildable(config) and all(
+        limit.is_met_by(config) for limit in plan.limits_before_training
+    )
 
 
 def _has_same_kinds(plan: Search, proposed: TrainingConfig, config: TrainingConfig) -> bool:

@@ -78,7 +78,7 @@ class WithinLimits:
     def _is_in_order(self) -> bool:
         """Whether proposals are numbered points; without limits, repeated ones are redrawn."""
         search = self._search
-        if search.sampler == "qmc" and not search.limits:
+        if search.sampler == "qmc" and not search.limits_before_training:
             return search.space.num_points is None
         return search.sampler in _IN_ORDER
 

@@ -154,6 +154,5 @@ def timings_of_cells(
 
 def timing_of(record: TrialRecord) -> Timing | None:
     """Return the timing of a recorded trial, None if it has none."""
-    if not record.duration_seconds or not record.epochs:
-        return None
-    return Timing(record.duration_seconds / record.epochs, record.epochs, record.device)
+    seconds = record.seconds_per_epoch
+    return None if seconds is None else Timing(seconds, record.epochs, record.device)

@@ -275,6 +275,8 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
     names = ("objective", "sampler", "scheduler", "dimensions", "limits", "forbidden")
     names += ("num_startup", "rules")
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
+    if "limits" not in differing and before.measured_limits != after.measured_limits:
+        differing.append("limits")
     differing += ["seeds"] * (current.seeds != new.seeds)
     if before.balance and not after.balance:  # without balance it goes on as it began
         differing = differing or ["balance"]

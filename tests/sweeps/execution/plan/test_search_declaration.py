@@ -132,6 +132,7 @@ def test_settings_that_exclude_each_other_are_refused_before_anything_runs() -> 
         ({"sampler": "random"}, "its sampler would change"),
         ({"space": FEW_POINTS, "trials": 4}, "its space would change"),
         ({"limits": Limit("num_parameters", at_most=10**9)}, "its limits would change"),
+        ({"limits": Limit("seconds_per_epoch", at_most=1)}, "its limits would change"),
         ({"seeds": (1,)}, "its seeds would change"),
         ({"trials": 1}, "it proposed 2, and 1 are asked"),
     ],

@@ -45,6 +45,9 @@ from tests.sweeps.execution.examples import final
 Score = Callable[[TrialSpec, int], float]
 """The validation error of a trial after an epoch; may raise instead."""
 
+Seconds = Callable[[TrialSpec], float]
+"""The seconds of an epoch of a trial."""
+
 
 class Killed(BaseException):
     """Stands in for SIGKILL of the driver and all its processes."""
@@ -60,6 +63,11 @@ def no_step() -> None:
 
 def unkilled(trial_key: str) -> None:
     """Where a trial's process may be killed, and is not."""
+
+
+def no_seconds(spec: TrialSpec) -> float:
+    """Return that no time passes."""
+    return 0.0
 
 
 @dataclass(frozen=True)
@@ -170,6 +178,7 @@ class Launch:
         trainer_step: Called with a trial's key wherever its process may be killed alone.
         record_of: What the tracking store knows of a trial.
         look: Takes the verdicts of a look.
+        seconds: How long a trial takes.
     """
 
     def __init__(
@@ -182,10 +191,11 @@ class Launch:
         trainer_step: Callable[[str], None] = unkilled,
         record_of: Callable[[str], TrialRecord | None] = lambda key: None,
         look: Looker = no_look,
+        seconds: Seconds = no_seconds,
     ) -> None:
         self._world = world
         self._step = step
-        self._train = Trainer(world, score, lambda key: (step(), trainer_step(key)))
+        self._train = Trainer(world, score, lambda key: (step(), trainer_step(key)), seconds)
         self.started: list[str] = []
         grown = world.resumed(definition)
         assert grown.decided_by
@@ -286,10 +296,17 @@ class Launch:
 class Trainer:
     """Trains in the order in which a real trial writes: checkpoint, outbox, report, final."""
 
-    def __init__(self, world: World, score: Score, step: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        world: World,
+        score: Score,
+        step: Callable[[str], object],
+        seconds: Seconds = no_seconds,
+    ) -> None:
         self._world = world
         self._score = score
         self._step = step
+        self._seconds = seconds
 
     def __call__(self, job: TrialJob) -> Training:
         """Train until the trial ends in any way."""
@@ -315,7 +332,14 @@ class Trainer:
                 if is_stopped:
                     yield None
         outcome = Outcome.DIVERGED if _has_diverged(curve) else Outcome.FINISHED
-        record = final(0, head=spec, curve=tuple(curve), outcome=outcome, fence=fence)
+        record = final(
+            0,
+            head=spec,
+            curve=tuple(curve),
+            outcome=outcome,
+            fence=fence,
+            duration_seconds=math.fsum(line.duration_seconds for line in curve),
+        )
         folder.write_final(record)
         self._step(spec.trial_key)
 
@@ -340,6 +364,7 @@ class Trainer:
             train_loss=loss,
             validation_loss=loss,
             validation_error=error,
+            duration_seconds=self._seconds(spec),
             reaches_target=error <= spec.config["stopping"].get("at_or_below", -1),
         )
 

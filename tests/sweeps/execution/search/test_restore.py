@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.plans.decisions import DONE, Continue, Select, Stop
+from search_spaces.plans.decisions import DONE, Continue, Measured, Select, Stop
 from sweeps.execution.plan.definition import SweepDefinition
 from sweeps.execution.plan.growing_definition import resumed
 from sweeps.execution.sweep_log import EarlierLog, SweepLog, stored_entries
 from sweeps.records.manifest import Stopped
-from sweeps.records.sweep_log import Entry, decided
+from sweeps.records.sweep_log import Decided, Entry, decided
 from tests.sweeps.execution.search.examples import confirm, expect_valid, params, proposed, searched
 from tests.sweeps.execution.search.grown import with_confirmation, with_decisions, with_proposal
 
@@ -98,6 +98,17 @@ def test_a_selection_made_again_elsewhere_is_not_lost() -> None:
         assert earlier.decisions(definition.decided_by) == entries
         earlier = EarlierLog([definition.declared, *entries], here)
         assert earlier.decisions(definition.decided_by) == entries
+
+
+def test_of_logs_that_have_parted_each_measure_is_the_stores_or_else_that_of_here() -> None:
+    def took(key: str, epoch: int, seconds: float) -> Decided:
+        return decided(Measured(key * 20, epoch, {"seconds_per_epoch": seconds}))
+
+    definition = searched()
+    here = [definition.declared, took("a", 2, 1.0), took("a", 3, 1.0)]
+    stored = [definition.declared, took("b", 2, 2.0), took("a", 2, 2.0)]
+    merged = EarlierLog(here, stored).decisions(definition.decided_by)
+    assert merged == [*stored[1:], took("a", 3, 1.0)]
 
 
 def test_a_log_that_has_not_heard_that_all_started_over_does_not_count() -> None:
