@@ -19,6 +19,7 @@ from sweeps.aggregation.rendering.notebook_pieces import (
 )
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.ranking import RankedArm, ranking, without_place
+from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.results.varied_settings import Setting, varied_settings
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.trained_models import load_trained, training_config_of
@@ -206,11 +207,14 @@ class Ranking:
         without_place: Those that have no finished trial; none of a search, whose proposals may be
             stopped.
         num_deleted: Cells whose record was deleted in the tracking store.
+        beyond_limits: Proposals of full length that are no candidates, each with the limits on what
+            is measured that it does not keep.
     """
 
     configs: tuple[BestConfig, ...]
     without_place: tuple[ArmResults, ...] = ()
     num_deleted: int = 0
+    beyond_limits: tuple[str, ...] = ()
 
 
 def best_configs(
@@ -281,7 +285,13 @@ def ranked_configs(
         for rank, arm in enumerate(ranked, start=1)
     )
     missing = [key for key in manifest.cell_keys().values() if key not in records]
-    return Ranking(configs, without_place(manifest, records), len(store.deleted(missing)))
+    beyond = search_results(manifest, records).beyond_limits if manifest.search else ()
+    return Ranking(
+        configs,
+        without_place(manifest, records),
+        len(store.deleted(missing)),
+        tuple(result.broken_text for result in beyond),
+    )
 
 
 def _predictions(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[str, Predictions]":

@@ -18,8 +18,13 @@ def ranking_sentences(name: str, ranking: Ranking) -> Iterator[str]:
         yield from _of_places(configs)
         yield from _of_the_first(configs)
         yield from _of_ties(configs)
+    elif ranking.beyond_limits:
+        yield f"No proposal of {name} that ran to full length keeps its limits."
     else:
         yield f"No trial of {name} has finished."
+    if ranking.beyond_limits:
+        beyond = _named(ranking.beyond_limits)
+        yield f"Without a place, as they are beyond a limit of the search: {beyond}."
     if deleted := deleted_trials_text(ranking.num_deleted, name):
         yield deleted.here
     others = ranking.without_place

@@ -82,13 +82,15 @@ def _why_fewer(search: ManifestSearch) -> Iterator[str]:
         return
     if len(confirmation.arms) < confirmation.best:
         front = " and lie on the front" * bool(search.cost)
+        within = " within the measured limits" * bool(search.measured_limits)
         yield (
             f"{len(confirmation.arms)} of the best {confirmation.best} can be confirmed, as no "
-            f"more proposals of different settings ran to full length{front}"
+            f"more proposals of different settings ran to full length{within}{front}"
         )
     if random := confirmation.random:
         if random.best is None:
-            yield "no random point ran to full length"
+            within = " within the measured limits" * bool(search.measured_limits)
+            yield f"no random point ran to full length{within}"
         if len(random.draws) < search.num_asked + bool(search.base):
             yield f"{len(random.draws)} random points took as many epochs as the search"
 

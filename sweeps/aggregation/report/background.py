@@ -226,9 +226,7 @@ def _search_notes(manifest: Manifest, search: ManifestSearch) -> Iterator[str]:
         f"scheduler {search.scheduler['kind']}, {len(search.proposals)} of {search.num_trials} "
         f"proposals made, the first {search.num_startup} of them at random."
     )
-    if search.limits:
-        yield f"All that was proposed keeps the limits: {', '.join(search.limits)}."
-    yield from map(one_line, filter(None, (search.forbidden_note, search.unbuildable_note)))
+    yield from _limits(search)
     if search.beginning:
         yield f"The search {search.beginning}."
     if search.ending:
@@ -245,6 +243,14 @@ def _search_notes(manifest: Manifest, search: ManifestSearch) -> Iterator[str]:
                 f"So does the best of random points at equal compute, drawn by seed "
                 f"{confirmation.random.seed}."
             )
+
+
+def _limits(search: ManifestSearch) -> Iterator[str]:
+    """Yield what no proposal may exceed, and which points of the space are none."""
+    if search.limits:
+        yield f"All that was proposed keeps the limits: {', '.join(search.limits)}."
+    notes = (search.forbidden_note, search.measured_limits_note, search.unbuildable_note)
+    yield from map(one_line, filter(None, notes))
 
 
 def _cost(search: ManifestSearch) -> str:

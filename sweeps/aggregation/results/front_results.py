@@ -22,7 +22,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 
 _NORMAL = 1.96  # of 95 %, two-sided
-FrontState = Literal["front", "dominated", "within noise", "not judged"]
+FrontState = Literal["front", "dominated", "within noise", "not judged", "beyond a limit"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class FrontArm:
         arm: With the search's own seeds.
         point: What to minimise: the mean of the objective as a cost, and the second objective.
         standing: "dominated" if an arm of the front is better by more than noise at no higher cost;
-            "not judged" if one is better, but the noise is unknown.
+            "not judged" if one is better, but the noise is unknown; "beyond a limit" if it measured
+            more than the search allows.
         dominated_by: Arms of the front that are better in one objective and no worse in the other.
         confirmed: The same arm with its fresh seeds; None where it was not confirmed.
     """
@@ -108,8 +109,9 @@ def front_results(
         result.proposal.arm: (results.cost(result.number), _cost(chosen_by, result.proposal.arm))
         for result in results.counted
     }
-    names = list(points)
-    on_front = {names[place]: None for place in front([*points.values()])}
+    beyond = {result.proposal.arm for result in results.beyond_limits}
+    names = [name for name in points if name not in beyond]
+    on_front = {names[place]: None for place in front([points[name] for name in names])}
 
     def front_arm(name: str, point: Point) -> FrontArm:
         better = [other for other in on_front if dominates(points[other], point)]
@@ -117,7 +119,7 @@ def front_results(
             is_worse(chosen_by[name], chosen_by[other], results.objective, predictions or {})
             for other in better
         ]
-        standing = _standing(verdicts)
+        standing = "beyond a limit" if name in beyond else _standing(verdicts)
         return FrontArm(chosen_by[name], point, standing, tuple(better), confirmed.get(name))
 
     arms = [front_arm(name, point) for name, point in points.items()]

@@ -64,10 +64,10 @@ def ranking(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[Rank
 
     In a design all arms are ranked, each by its finished trials. In a search the confirmed arms are
     ranked by their fresh seeds only; until all of those trials have ended, the proposals of full
-    length are ranked by the search's seeds. Test figures play no part. Arms with a failed, diverged
-    or missing trial come after the complete ones, and arms whose fresh trials have not all finished
-    after those whose have. Equal means are ordered by validation loss if all arms have the same
-    loss and reconstruction, else by the order of the arms.
+    length within the limits are ranked by the search's seeds. Test figures play no part. Arms with
+    a failed, diverged or missing trial come after the complete ones, and arms whose fresh trials
+    have not all finished after those whose have. Equal means are ordered by validation loss if all
+    arms have the same loss and reconstruction, else by the order of the arms.
 
     In a search with a cost only the arms of the front are ranked, by the fresh seeds of the
     confirmed ones or by the search's own. None has more parameters than those before it.
@@ -119,11 +119,11 @@ def _candidates(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[
     chosen = confirmed_arms(manifest, records)
     if chosen and all(_has_ended(arm) for arm in chosen):
         return [RankedArm(arm, objective, is_confirmed=_is_whole(arm, objective)) for arm in chosen]
-    complete = {result.proposal.arm for result in search_results(manifest, records).counted}
+    candidates = {result.proposal.arm for result in search_results(manifest, records).candidates}
     return [
         RankedArm(with_seeds(arm, manifest.seeds), objective, is_confirmed=False)
         for arm in arm_results(manifest, records)
-        if arm.arm.name in complete
+        if arm.arm.name in candidates
     ]
 
 

@@ -10,6 +10,7 @@ from capsmodel.metrics import Objective
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_plan import ManifestSearch, Plain, Proposal
+from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 ProposalState = Literal["finished", "stopped", "diverged", "failed", "unfinished"]
@@ -28,6 +29,7 @@ class ProposalResult:
             mean at its stop. None in any other state.
         epoch: The epoch at which a stopped proposal was stopped, else None.
         repeats: The number of the earlier proposal with equal settings that counts instead.
+        broken: Of a finished proposal, the limits on what is measured that it does not keep.
     """
 
     proposal: Proposal
@@ -35,6 +37,7 @@ class ProposalResult:
     value: float | None = None
     epoch: int | None = None
     repeats: int | None = None
+    broken: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -50,6 +53,16 @@ class ProposalResult:
     def is_counted(self) -> bool:
         """Whether it enters sensitivity: of full length, and not a repetition."""
         return self.state == "finished" and self.repeats is None
+
+    @property
+    def broken_text(self) -> str:
+        """Its arm with the limits that it does not keep: "proposal 3 (seconds_per_epoch)"."""
+        return one_line(f"{self.proposal.arm} ({', '.join(self.broken)})")
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether it may be the best: counted, and within the limits on what is measured."""
+        return self.is_counted and not self.broken
 
 
 @dataclass(frozen=True)
@@ -73,9 +86,19 @@ class SearchResults:
         return tuple(result for result in self.proposals if result.is_counted)
 
     @property
+    def candidates(self) -> tuple[ProposalResult, ...]:
+        """The counted proposals within the limits on what is measured."""
+        return tuple(result for result in self.proposals if result.is_candidate)
+
+    @property
+    def beyond_limits(self) -> tuple[ProposalResult, ...]:
+        """The counted proposals beyond a limit on what is measured."""
+        return tuple(result for result in self.counted if result.broken)
+
+    @property
     def best(self) -> ProposalResult | None:
-        """The counted proposal with the best objective; of equal ones the earlier."""
-        ranked = sorted((self.cost(result.number), result.number) for result in self.counted)
+        """The candidate with the best objective; of equal ones the earlier."""
+        ranked = sorted((self.cost(result.number), result.number) for result in self.candidates)
         return self.proposals[ranked[0][1]] if ranked else None
 
     def cost(self, number: int) -> float:
@@ -120,7 +143,8 @@ def search_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Se
             cells[cell.arm].append(cell)
     objective = manifest.objective
     results = [
-        _result(proposal, cells[proposal.arm], records, objective) for proposal in search.proposals
+        _with_broken(_result(proposal, cells[proposal.arm], records, objective), search, cells)
+        for proposal in search.proposals
     ]
     proposals = tuple(_without_repeats(results))
     base = _base_value(cells.get(search.base, []), records, objective)
@@ -154,6 +178,16 @@ def _result(
             proposal, state, _mean(value for value in values if value is not None)
         )
     return ProposalResult(proposal, state)
+
+
+def _with_broken(
+    result: ProposalResult, search: ManifestSearch, cells: Mapping[str, Sequence[ManifestCell]]
+) -> ProposalResult:
+    """Return a result with the measured limits that the proposal breaks, if it has finished."""
+    if result.state != "finished" or not search.measured_limits:
+        return result
+    keys = [cell.trial_key for cell in cells[result.proposal.arm]]
+    return replace(result, broken=search.broken_limits(keys))
 
 
 def _base_value(

@@ -89,8 +89,10 @@ def _progress(confirmed: ConfirmationResults) -> Iterator[str]:
         return
     elif over < total:
         yield f"The search has not ended: {over} of {total} proposals are over."
-    elif not results.counted:
-        yield f"None of the {total} proposals ran to full length: there is nothing to confirm."
+    elif not results.candidates:
+        within = " within the measured limits" * bool(results.beyond_limits)
+        none = f"None of the {total} proposals ran to full length{within}"
+        yield f"{none}: there is nothing to confirm."
     else:
         of_random = (
             f"Of {drawn.num_points} random points at equal compute so far {drawn.num_over} are "
@@ -172,7 +174,11 @@ def _random(confirmed: ConfirmationResults) -> Iterator[str]:
         return
     made = f"{drawn.num_points} random points (drawn by seed {drawn.reference.seed})"
     if drawn.best is None:
-        yield f"None of the {made} ran to full length: the search is compared with the base alone."
+        within = " within the measured limits" * bool(confirmed.results.search.measured_limits)
+        yield (
+            f"None of the {made} ran to full length{within}: the search is compared with the base "
+            f"alone."
+        )
         return
     name = drawn.best.shown_name
     yield (
@@ -198,6 +204,7 @@ def _choice(confirmed: ConfirmationResults, manifest: Manifest) -> Iterator[str]
         f"As {luckiest} of {len(results.proposals)} proposals it is optimistic."
     )
     yield "Test error: that of the same new trials. The test split had no part in any choice."
+    yield from notes.limit_notes(results)
     names = {arm.arm.name for arm in confirmed.chosen}
     chosen = [result for name, result in confirmed.proposals.items() if name in names]
     if results.search.cost or not chosen or any(result.value is None for result in chosen):
@@ -205,7 +212,7 @@ def _choice(confirmed: ConfirmationResults, manifest: Manifest) -> Iterator[str]
     last = max(results.cost(result.number) for result in chosen)
     equal = [
         result
-        for result in results.counted
+        for result in results.candidates
         if results.cost(result.number) == last and result.proposal.arm not in names
     ]
     if equal:

@@ -29,8 +29,9 @@ def front_figure(results: FrontResults) -> "Figure":
     """Return the figure. Call it inside `figure_style`.
 
     Each kind of point has a shape of its own: filled dots with a stepped line are the front, rings
-    what lies behind it, small dots in rings what does so within noise, a square the base, and
-    triangles what fresh seeds gave for those that were trained anew. Bars are the table's 95 %
+    what lies behind it, small dots in rings what does so within noise, crosses what is beyond a
+    limit on what is measured, a square the base, and triangles what fresh seeds gave for those that
+    were trained anew. Bars are the table's 95 %
     intervals for new seeds and new validation images, where these are known.
     """
     from matplotlib.figure import Figure
@@ -40,8 +41,12 @@ def front_figure(results: FrontResults) -> "Figure":
     axes.set_xscale("log")
     others = [arm for arm in results.arms if arm.standing != "front"]
     noise = [arm for arm in others if arm.standing == "within noise"]
+    beyond = [arm for arm in others if arm.standing == "beyond a limit"]
     ring: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": GREY, "mew": 0.9, "ms": 5}
-    _draw(axes, results, [arm for arm in others if arm not in noise], "behind the front", **ring)
+    behind = [arm for arm in others if arm not in noise and arm not in beyond]
+    _draw(axes, results, behind, "behind the front", **ring)
+    cross: dict[str, Any] = {"marker": "x", "mec": GREY, "mew": 1.2, "ms": 6}
+    _draw(axes, results, beyond, "beyond a limit", **cross)
     dotted: dict[str, Any] = {"marker": r"$\odot$", "mfc": GREY, "mec": GREY, "mew": 0.4, "ms": 6.5}
     _draw(axes, results, noise, "behind it within noise", **dotted)
     _draw_front(axes, results)

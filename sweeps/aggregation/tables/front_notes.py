@@ -53,6 +53,7 @@ def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
     shown = [arm for front_arm in front.arms for arm in (front_arm.arm, front_arm.confirmed) if arm]
     yield from notes.mean_notes((front.mean(arm) for arm in shown), "validation")
     yield from _behind(front)
+    yield from notes.limit_notes(results)
     base = front.base
     worse = [arm.name for arm in front.front if base and dominates(base.point, arm.point)]
     if worse:
@@ -68,7 +69,7 @@ def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
 
 def _behind(front: FrontResults) -> Iterator[str]:
     """Yield how sure it is that the other arms are dominated."""
-    others = [arm for arm in front.arms if arm.standing != "front"]
+    others = [arm for arm in front.arms if arm.standing not in {"front", "beyond a limit"}]
     if not others:
         return
     noise = [arm.name for arm in others if arm.standing == "within noise"]

@@ -104,6 +104,8 @@ def _row(arm: FrontArm, front: FrontResults) -> tuple[Cell, ...]:
 def _standing(arm: FrontArm) -> str:
     if arm.standing == "front":
         return "none is better in both"
+    if arm.standing == "beyond a limit":
+        return arm.standing
     relations = {
         "dominated": "dominated by",
         "within noise": "dominated within noise by",

@@ -26,6 +26,7 @@ from sweeps.aggregation.results.comparisons import (
 from sweeps.aggregation.results.coverage import covered_text, not_covered_text, span
 from sweeps.aggregation.results.health import alarms_in_short, alarms_of
 from sweeps.aggregation.results.mean_errors import MeanOfArm
+from sweeps.aggregation.results.search_results import SearchResults
 from sweeps.aggregation.results.targets import (
     epoch_of_test_text,
     extra_tests,
@@ -544,6 +545,13 @@ def reason_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
         yield f"Arm {name}, seed{'s' * (len(of_arm) > 1)} {', '.join(of_arm)}: {outcome}"
     if (more := len(seeds) - _MOST_REASONS) > 0:
         yield f"And {more} more such lines: see trials.csv."
+
+
+def limit_notes(results: SearchResults) -> Iterator[str]:
+    """Yield which proposals of full length are no candidates, as they break a measured limit."""
+    if beyond := results.beyond_limits:
+        named = listed([result.broken_text for result in beyond], _MOST_NAMED)
+        yield f"No candidates for the best, as they are beyond a limit of the search: {named}."
 
 
 def ill_notes(arms: Sequence[ArmResults]) -> Iterator[str]:

@@ -40,7 +40,7 @@ def history_figure(results: SearchResults) -> "Figure":
     """Return the objective by proposal, with the best so far as a line.
 
     Stopped proposals are hollow, at the value where they were stopped. Those that failed or
-    diverged are crosses at the top.
+    diverged are crosses at the top. Those beyond a limit on what is measured are grey.
     """
     from matplotlib.figure import Figure
 
@@ -54,7 +54,7 @@ def history_figure(results: SearchResults) -> "Figure":
     broken = [result for result in proposals if result.state in {"failed", "diverged"}]
     heights = [shown_value(results, result.number) for result in (*finished, *stopped)]
     dots: dict[str, Any] = {"s": 18, "zorder": 3}
-    _scatter(axes, finished, results, color=BLUE, lw=0, label="full length", **dots)
+    _draw_finished(axes, finished, results, **dots)
     _scatter(axes, stopped, results, fc="white", ec=BLUE, lw=0.9, label="stopped early", **dots)
     if broken:
         axes.scatter(
@@ -67,7 +67,7 @@ def history_figure(results: SearchResults) -> "Figure":
             lw=1.2,
             label="failed or diverged",
         )
-    _draw_best_so_far(axes, finished, results)
+    _draw_best_so_far(axes, [result for result in finished if not result.broken], results)
     if is_wide(heights):
         axes.set_yscale("log")
     axes.set_xlim(-0.5 - 0.02 * len(proposals), 1.02 * max(1, len(proposals)))
@@ -83,7 +83,7 @@ def history_figure(results: SearchResults) -> "Figure":
 
 
 def parallel_figure(results: SearchResults) -> "Figure":
-    """Return each counted trial as a line through its settings to its objective.
+    """Return each candidate for the best as a line through its settings to its objective.
 
     The better the objective, the darker the line; the best few are coloured. At a setting that a
     trial does not have, its line goes on thinly, without a mark.
@@ -95,7 +95,7 @@ def parallel_figure(results: SearchResults) -> "Figure":
     figure = Figure(figsize=(width, 4.4), layout="constrained")
     axes = figure.add_subplot()
     ranked = sorted(
-        results.counted, key=lambda result: (results.cost(result.number), result.number)
+        results.candidates, key=lambda result: (results.cost(result.number), result.number)
     )
     heights = _objective_units([shown_value(results, result.number) for result in ranked])
     for rank, result in reversed(list(enumerate(ranked))):
@@ -138,6 +138,16 @@ def _scatter(
     if proposals:
         numbers = [proposal.number for proposal in proposals]
         axes.scatter(numbers, [shown_value(results, number) for number in numbers], **style)
+
+
+def _draw_finished(
+    axes: "Axes", finished: Sequence[ProposalResult], results: SearchResults, **style: Any
+) -> None:
+    """Draw the proposals of full length, those beyond a limit in another colour."""
+    candidates = [result for result in finished if not result.broken]
+    beyond = [result for result in finished if result.broken]
+    _scatter(axes, candidates, results, color=BLUE, lw=0, label="full length", **style)
+    _scatter(axes, beyond, results, color=GREY, lw=0, label="beyond a limit", **style)
 
 
 def _draw_best_so_far(

@@ -9,6 +9,7 @@ from sweeps.aggregation.sensitivity.importance import NUM_SHUFFLES
 from sweeps.aggregation.sensitivity.pair_importance import NUM_SHUFFLES as NUM_PAIR_SHUFFLES
 from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
 from sweeps.aggregation.sensitivity.sensitivity import FEWEST_FOR_PAIRS, Sensitivity
+from sweeps.aggregation.tables.notes import limit_notes
 from sweeps.records.plain_text import one_line
 
 _MISSING = {
@@ -143,6 +144,7 @@ def _sample(sensitivity: Sensitivity) -> Iterator[str]:
     gaps = Counter(_gap(result, sensitivity) for result in results.proposals)
     if left_out := [f"{count} {gap}" for gap, count in gaps.items() if gap]:
         yield f"Not counted: {', '.join(left_out)}."
+    yield from limit_notes(results)
     if sample.epoch is not None:
         yield (
             "The scheduler stopped some, and those that it kept all have good values of whatever "

@@ -241,7 +241,7 @@ def sensitivity_figures(sensitivity: Sensitivity, name: str) -> tuple[Figure, ..
         ("importance", sensitivity.has_importances, partial(importance_figure, sensitivity)),
         ("marginals", sensitivity.sample.values, partial(marginals_figure, sensitivity)),
         ("history", has_ended(results), partial(history_figure, results)),
-        ("parallel", results.counted, partial(parallel_figure, results)),
+        ("parallel", results.candidates, partial(parallel_figure, results)),
     )
     return tuple(Figure(f"{name}-{end}", draw) for end, shows, draw in figures if shows)
 

@@ -369,7 +369,8 @@ def _search_sentences(search: "ManifestSearch") -> Iterator[str]:
         yield "Each kind of a part gets its share of what is proposed before the sampler learns."
     if search.limits:
         yield f"All that is proposed keeps the limits: {', '.join(search.limits)}."
-    yield from filter(None, (search.forbidden_note, search.unbuildable_note))
+    notes = (search.forbidden_note, search.measured_limits_note, search.unbuildable_note)
+    yield from filter(None, notes)
     if search.beginning:
         yield f"It {search.beginning}."
     if search.ending:

@@ -15,6 +15,7 @@ from search_spaces.plans.path_changes import settings_between
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.aggregation.results.ranking import RankedArm, ranking
+from sweeps.aggregation.results.search_results import search_results
 from sweeps.execution.launch.writing.custom_code import custom_code_of
 from sweeps.execution.launch.writing.launched_sweep import (
     LaunchedSweep,
@@ -106,6 +107,11 @@ def winner_of(launched: LaunchedSweep, store: RecordStore, name: str | None) -> 
     manifest = launched.manifest
     records = store.records(manifest.cell_keys().values())
     ranked = {arm.arm.arm.name: arm for arm in ranking(manifest, records)}
+    if not ranked and manifest.search and search_results(manifest, records).beyond_limits:
+        raise BadInput(
+            f"No proposal of '{launched.name}' that ran to full length keeps its limits on what is "
+            f"measured, so that it has no winner: see {SuggestedCommand('best', launched.name)}."
+        )
     if not ranked:
         raise BadInput(
             f"No arm of '{launched.name}' has finished yet, so that it has no winner: see its "

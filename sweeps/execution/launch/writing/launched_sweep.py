@@ -296,7 +296,13 @@ def winner(launched: LaunchedSearch, store: RecordStore, name: str | None) -> Wi
     records = store.records(manifest.cell_keys().values())
     arms = {arm.name: arm for arm in manifest.arms}
     chosen = (search.confirmation and search.confirmation.arms) or ()
-    finished = [result.proposal.arm for result in search_results(manifest, records).counted]
+    results = search_results(manifest, records)
+    finished = [result.proposal.arm for result in results.counted]
+    if not chosen and name is None and finished and not results.candidates:
+        raise BadInput(
+            f"The search '{manifest.sweep}' has no winner: none of the {len(finished)} proposals "
+            f"of full length keeps its limits on what is measured. Name one of them with --arm."
+        )
     if not finished and not chosen:
         raise BadInput(
             f"The search '{manifest.sweep}' has no winner yet: of {len(search.proposals)} proposals"
