@@ -24,7 +24,7 @@ def small_and_good(tmp_path: Path) -> search_spaces.Sweep:
 @pytest.mark.parametrize(
     "snippet",
     [*SEARCHES, PRUNED],
-    ids=["forbid", "random", "promotion", "ends", "limits", "cost", "pruned"],
+    ids=["forbid", "random", "promotion", "ends", "limits", "measured limits", "cost", "pruned"],
 )
 def test_its_searches_can_be_declared_and_defined(
     small_and_good: search_spaces.Sweep, snippet: str
