@@ -236,6 +236,7 @@ class ManifestSearch(_Frozen):
         """What is never proposed, in a sentence, "" where nothing is forbidden."""
         return f"Never proposed: {'; '.join(self.forbidden)}." if self.forbidden else ""
 
+    @property
     def measured_limits_note(self) -> str:
         """What becomes of proposals beyond a limit on what is measured, "" without such limits."""
         if not self.measured_limits:
