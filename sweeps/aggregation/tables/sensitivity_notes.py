@@ -41,16 +41,16 @@ def _columns(sensitivity: Sensitivity) -> Iterator[str]:
         yield Needed(
             "Verdict, bold where a setting matters: the objective, shuffled among the trials "
             f"{NUM_SHUFFLES:,} times, seldom follows it as closely (by ranks, p < .05 after Holm "
-            "over all settings of the table). Not told from 0 does not mean without effect: a "
-            "setting that explains 40 % matters in about .7 of searches of 24 trials, one that "
-            "explains 15 % in about .15."
+            "over all settings of the table). Not told from 0 does not mean without effect: of 24 "
+            "trials a setting that explains 40 % matters in .2 to .75 of searches, by its shape "
+            "and the number of settings, of 40 trials in .55 to .99."
         )
     yield Needed(
         "Share: how much of the differences between trials (their variance) this setting explains "
         "alone, averaged over the others: the main effect of a functional ANOVA, by least squares. "
         "It has no interval, since none holds with so few trials whatever the noise. Of 24 trials "
-        "one share in five is off by 20 points and more, and shares that just matter are "
-        "mostly too large."
+        "one share in four is off by 20 points and more, of 40 one in ten, and shares that just "
+        "matter are mostly too large."
     )
     where = ", are in the table of pairs" if sensitivity.pairs else " get none"
     yield (
