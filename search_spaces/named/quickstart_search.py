@@ -1,4 +1,4 @@
-"""Which settings of a small capsule network matter on 8x8 digits? 44 random proposals, two minutes.
+"""Which settings of a small capsule network matter on digits? 44 random proposals, two minutes.
 
 It asks what is disputed about capsules: the number of routing iterations, of which one is the
 uniform average, the dimensions of the capsules, the loss and the schedule of its margins, and
