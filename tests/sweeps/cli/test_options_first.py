@@ -31,7 +31,7 @@ def write(shell: Shell, fields: dict[str, object], tables: str = "") -> None:
 @pytest.mark.parametrize(
     ("fields", "tables", "sentence", "options"),
     [
-        (WEIGHED, "", "cannot stop trials early", [["--scheduler=none"], ["--cost=none"]]),
+        (WEIGHED, "", "cannot have the scheduler", [["--scheduler=none"], ["--cost=none"]]),
         ({"trials": 6}, FRONT, "so there is no FrontTable", [["--cost=num_parameters"]]),
         ({"trials": 6, "sampler": "grid"}, "", "values that can be counted", [["--sampler=qmc"]]),
         (
@@ -57,7 +57,7 @@ def test_a_file_whose_fields_do_not_go_together_is_mended_by_options_and_else_re
 def test_options_that_do_not_go_together_are_refused_however_the_file_is(shell: Shell) -> None:
     write(shell, {"trials": 6})
     words = ["--cost=num_parameters", "--scheduler=asha"]
-    assert "cannot stop trials early" in shell.refused("run", "mine.py", *words)
+    assert "cannot have the scheduler" in shell.refused("run", "mine.py", *words)
     assert "Unknown cost 'size' of a search" in shell.refused("plan", "mine.py", "--cost=size")
     assert "only a search has cost" in shell.refused("plan", "quickstart", "--cost=num_parameters")
     answer = shell("plan", "mine.py", "--cost=num_parameters")
@@ -68,7 +68,7 @@ def test_python_refuses_it_before_anything_is_written(shell: Shell) -> None:
     plan = Search(space=RATES, confirm=None, trials=6, scheduler="asha", cost="num_parameters")  # pyright: ignore[reportArgumentType]
     sweep = Sweep(name="mine", base=QUICKSTART.base, plan=plan, tables=(FrontTable(),))
     for function in (sweeps.run, sweeps.plan):
-        with pytest.raises(BadInput, match="cannot stop trials early"):
+        with pytest.raises(BadInput, match="cannot have the scheduler"):
             function(sweep)
     assert not list(shell.folder.iterdir())
     with pytest.raises(BadInput, match="nothing to weigh against the objective"):
