@@ -78,7 +78,7 @@ def importances(
     setting as closely. A number is held against a straight line and a parabola, the better of which
     counts, in each shuffle too. The setting with the smallest p is tested first, by Holm over all;
     if it matters, what it explains is taken away, so that it hides no weaker one, and the others
-    are tested on the rest.
+    are tested and sized on the rest.
 
     Source: Hutter, Hoos, Leyton-Brown, An Efficient Approach for Assessing Hyperparameter
         Importance, ICML 2014, for main effects of a functional ANOVA as importances. Ezekiel,
@@ -93,9 +93,10 @@ def importances(
         objective: One finite value a trial, not all equal where a setting is.
     """
     values = np.asarray(objective, dtype=np.float64)
-    shares = [_share(column, values) for column in columns]
-    rest, left, largest = _ranks(values), list(range(len(columns))), 0.0
-    p_values = _p_values(columns, left, rest)
+    rest, rest_of_ranks, num_used = values, _ranks(values), 0
+    left, largest = list(range(len(columns))), 0.0
+    p_values = _p_values(columns, left, rest_of_ranks)
+    shares = {place: _share(columns[place], values, rest, num_used) for place in left}
     judged: dict[int, Importance] = {}
     while left:
         first = min(left, key=lambda place: (p_values[place], -shares[place]))
@@ -103,17 +104,29 @@ def importances(
         judged[first] = Importance(shares[first], p_values[first], largest)
         left.remove(first)
         if judged[first].matters:
-            rest = _without(columns[first], rest)
-            p_values |= _p_values(columns, left, rest)
+            rest, rest_of_ranks = (_without(columns[first], each) for each in (rest, rest_of_ranks))
+            num_used += _basis(columns[first], _DEGREE).shape[1]
+            p_values |= _p_values(columns, left, rest_of_ranks)
+            shares |= {place: _share(columns[place], values, rest, num_used) for place in left}
     return tuple(judged[place] for place in range(len(columns)))
 
 
-def _share(column: SettingColumn, objective: Values) -> float:
-    values, basis = objective[column.having], _basis(column, _DEGREE)
-    centred = values - values.mean()
-    explained = float(((centred @ basis) ** 2).sum() / (centred @ centred))
-    degrees = len(values) - 1 - basis.shape[1]
-    return 1 - (1 - explained) * (len(values) - 1) / degrees
+def _share(column: SettingColumn, objective: Values, rest: Values, num_used: int) -> float:
+    """Return which share of the objective's variance a setting explains of the rest.
+
+    Args:
+        column: The setting.
+        objective: All of it.
+        rest: What other settings have left of it.
+        num_used: Degrees of freedom that these have taken.
+    """
+    basis = _basis(column, _DEGREE)
+    left = rest[column.having] - rest[column.having].mean()
+    explained = float(((left @ basis) ** 2).sum())
+    num = basis.shape[1]
+    degrees = max(1, len(left) - 1 - num - num_used)
+    by_chance = num * (float(left @ left) - explained) / degrees
+    return (explained - by_chance) / (float(objective[column.having].var()) * len(left))
 
 
 def _ranks(objective: Values) -> Values:
@@ -123,7 +136,7 @@ def _ranks(objective: Values) -> Values:
 
 
 def _without(column: SettingColumn, rest: Values) -> Values:
-    """Return what is left of the ranks without what a setting explains."""
+    """Return what is left without what a setting explains."""
     having, basis = column.having, _basis(column, _DEGREE)
     left = rest.copy()
     left[having] -= basis @ (basis.T @ (rest[having] - rest[having].mean()))

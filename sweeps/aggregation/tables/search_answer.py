@@ -6,6 +6,7 @@ from typing import Any
 from capsmodel.metrics import percent
 from sweeps.aggregation.rendering.measured import value_cell
 from sweeps.aggregation.results.search_results import ProposalResult, SearchResults
+from sweeps.aggregation.sensitivity.importance import Importance
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, SettingSensitivity
 from sweeps.aggregation.tables.columns import point_cell
 from sweeps.records.manifest import Manifest
@@ -14,6 +15,7 @@ from sweeps.records.plain_text import listed, one_line
 from sweeps.records.suggested_command import Advice, SuggestedCommand
 
 _MOST_NAMED = 6
+_LEAST_SHOWN = 1  # percent
 _CHOOSING_SEEDS, _COMPARED_SEEDS = 2, 5  # that `ablate` takes
 _FEWEST_CHANGES = 2
 
@@ -44,9 +46,15 @@ def _verdicts(sensitivity: Sensitivity) -> Iterator[str]:
         yield f"Without a verdict: {_names(missing)}."
 
 
+def share_text(importance: Importance) -> str:
+    """Return a share in whole percent; by chance it may be below 0."""
+    share = percent(importance.share)
+    return f"{share:.0f}" if share >= _LEAST_SHOWN else f"under {_LEAST_SHOWN}"
+
+
 def _with_share(setting: SettingSensitivity) -> str:
     assert setting.importance is not None
-    return f"{one_line(setting.dimension.name)} {max(percent(setting.importance.share), 0):.0f} %"
+    return f"{one_line(setting.dimension.name)} {share_text(setting.importance)} %"
 
 
 def _names(settings: Sequence[SettingSensitivity]) -> str:

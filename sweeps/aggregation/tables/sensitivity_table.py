@@ -30,7 +30,7 @@ from sweeps.aggregation.sensitivity.sensitivity import (
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.columns import with_departures
-from sweeps.aggregation.tables.search_answer import next_question, search_lead
+from sweeps.aggregation.tables.search_answer import next_question, search_lead, share_text
 from sweeps.aggregation.tables.search_figure import has_ended, history_figure, parallel_figure
 from sweeps.aggregation.tables.sensitivity_figure import (
     FEWEST_OF_AN_INTERVAL,
@@ -123,7 +123,7 @@ def importance_cells(
         return text_cell(""), Cell("", (None, None, None))
     matters, is_chosen = sensitivity.matters(importance), sensitivity.sample.is_chosen
     text = "" if is_chosen else verdict if matters else NOT_TOLD
-    share = f"{max(percent(importance.share), 0.0):.0f}" if matters or is_chosen else ""
+    share = share_text(importance) if matters or is_chosen else ""
     values = (percent(importance.share), importance.p_value, importance.adjusted_p)
     return replace(text_cell(text), is_bold=matters), Cell(share, values)
 

@@ -104,6 +104,19 @@ def test_a_bowl_is_found_that_no_straight_line_follows():
     assert judged.share > 0.8
 
 
+def test_a_weak_setting_is_sized_on_what_a_strong_one_leaves():
+    chance = np.random.default_rng(8)
+    strong, weak = chance.random((2, 40))
+    objective = 3 * strong + weak
+    columns = [SettingColumn(tuple(units.tolist())) for units in (strong, weak)]
+
+    first, second = importances(columns, objective.tolist())
+    assert first.matters
+    assert second.matters
+    assert first.share == pytest.approx(0.9, abs=0.05)
+    assert second.share == pytest.approx(0.1, abs=0.03)
+
+
 def test_settings_get_no_share_of_mere_noise():
     chance = np.random.default_rng(11)
     columns = [SettingColumn(tuple(units)) for units in chance.random((20, 40)).tolist()]

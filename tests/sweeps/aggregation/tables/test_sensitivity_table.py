@@ -110,7 +110,7 @@ def test_below_twenty_trials_there_are_means_alone_and_the_reason(few):
     ("share", "adjusted_p", "texts"),
     [
         (0.416, 0.04, ["matters", "42"]),
-        (-0.14, 0.04, ["matters", "0"]),
+        (-0.14, 0.04, ["matters", "under 1"]),
         (0.416, 0.05, ["not told from 0", ""]),
         (-0.14, 1.0, ["not told from 0", ""]),
     ],
