@@ -36,22 +36,23 @@ class ExpectedCounts:
             counts.update(self._having(number))
         return {name: self._at_most_all(name, counts[name]) for name in self._shares}
 
-    def fewest(self, needed: int, most: int) -> int | None:
+    def fewest(self, needed: Mapping[str, int], most: int) -> int | None:
         """Return how many proposals it takes until so many have each setting.
 
         Args:
-            needed: How many are to have it.
+            needed: Name of a dimension -> how many are to have it.
             most: The largest number to try.
 
         Returns:
             Their number, None if there are fewer points of some setting, or it takes more.
         """
-        if any(self._at_most_all(name, needed) < needed for name in self._shares):
+        if any(self._at_most_all(name, number) < number for name, number in needed.items()):
             return None
         counts, num_points = self._none(), self._search.space.num_points
         for number in range(most):
             counts.update(self._having(number))
-            if number + 1 == num_points or min(counts.values()) > needed - _ROUNDING:
+            has_enough = all(counts[name] > least - _ROUNDING for name, least in needed.items())
+            if number + 1 == num_points or has_enough:
                 return number + 1
         return None
 

@@ -36,12 +36,11 @@ from search_spaces.plans.search_checks import (
     check_random_reference,
     check_sampler,
     check_sampler_name,
-    check_startup,
     learns_nothing,
     unbuildable_points,
 )
 from search_spaces.space.dimensions import Dimension
-from search_spaces.space.forbidden import description_of
+from search_spaces.space.forbidden import description_of, in_one_form
 from search_spaces.space.space import Limit, Space
 from search_spaces.tables import ConfirmationTable, FrontTable, SensitivityTable, Table
 from search_spaces.trial_key import trial_key
@@ -101,8 +100,9 @@ class Search(Plan):
         limits: Limits on proposals: a point that exceeds one is never trained, and another one is
             drawn instead. The base is trained in any case. A proposal that exceeds a limit on what
             its trials measure is no candidate for the best.
-        startup: Number of random proposals at the start, before there is anything to learn from.
-            With 20 or more they are also a random sample from which importances are estimated.
+        startup: Number of random proposals at the start, before there is anything to learn from;
+            other samplers than `tpe`, `gp` and `nsga2` do not need it. With 20 or
+            more they are also a random sample from which importances are estimated.
         balance: Whether each kind of a part gets its share of the proposals that are drawn before
             anything is learned; else each kind is drawn independently. A search that began without
             it goes on without it.
@@ -171,7 +171,6 @@ class Search(Plan):
         does not check this.
         """
         check_sampler(self.sampler, self.space, self.trials)
-        check_startup(self.startup, self.sampler, self.trials)
         if self.confirm:
             check_confirmation(self.confirm, self.trials, self.seeds)
             is_random = learns_nothing(self.sampler, self.trials, self.startup)
@@ -295,11 +294,13 @@ class Search(Plan):
 
     def _decisive(self) -> dict[str, Any]:
         """Return the settings that decide which points are proposed, without the rules' version."""
-        limits = {"limits": [limit.description for limit in self.limits]} if self.limits else {}
+        in_order = sorted(self.limits, key=lambda limit: limit.measure)
+        limits = {"limits": [limit.description for limit in in_order]} if in_order else {}
         cost = {"cost": self.cost} if self.cost else {}
-        startup = {"startup": self.startup} if self.startup != DEFAULT_STARTUP else {}
+        learns = self.sampler in LEARNING and self.startup != DEFAULT_STARTUP
+        startup = {"startup": self.startup} if learns else {}
         balance = {"balance": True} if self.is_balanced else {}
-        forbidden = sorted(map(sorted, self.space.forbid), key=repr)
+        forbidden = in_one_form(self.space.forbid)
         forbid = {"forbid": forbidden} if forbidden else {}
         return {
             "dimensions": [dimension_fields(dimension) for dimension in self.space.dimensions],

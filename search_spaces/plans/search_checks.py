@@ -101,26 +101,6 @@ def learns_nothing(sampler: str, trials: int, startup: int) -> bool:
     return sampler == "random" or (sampler in LEARNING and trials <= startup)
 
 
-def check_startup(startup: int, sampler: str, trials: int) -> None:
-    """Check the number of random proposals at the start of a search.
-
-    Raises:
-        ValueError: If the sampler does not learn, or if no proposals are left after the start.
-    """
-    if startup == DEFAULT_STARTUP:
-        return
-    if sampler not in LEARNING:
-        raise ValueError(
-            f"The sampler {sampler} does not learn, so that it has no random start: leave out "
-            f"startup={startup}, or choose {', '.join(LEARNING[:-1])} or {LEARNING[-1]}."
-        )
-    if startup >= trials:
-        raise ValueError(
-            f"A random start of {startup} leaves nothing to learn in {trials} trials: have at "
-            f"least {startup + 1} trials, or a smaller startup."
-        )
-
-
 def check_objective_comparable(objective: str, space: Space) -> None:
     """Check that the objective is comparable between all points of the space.
 
@@ -267,12 +247,12 @@ def check_buildable(
 
 
 def check_each_measure_once(limits: Sequence[Limit]) -> None:
-    """Check that nothing that is measured has two limits.
+    """Check that no measure has two limits.
 
     Raises:
         ValueError: For the first that has.
     """
-    measures = [limit.measure for limit in limits if limit.is_measured]
+    measures = [limit.measure for limit in limits]
     if twice := [measure for measure in measures if measures.count(measure) > 1]:
         raise ValueError(f"There are two limits on {twice[0]}: leave one of them out.")
 

@@ -37,6 +37,21 @@ def description_of(combination: Combination) -> str:
     return " with ".join(f"{name} = {value}" for name, value in combination)
 
 
+def in_one_form(forbid: Sequence[Combination]) -> list[list[tuple[str, Plain]]]:
+    """Return combinations such that equal ones are equal, however they are written."""
+    written = {
+        repr(sorted((name, _whole(value)) for name, value in combination)): combination
+        for combination in forbid
+    }
+    return [
+        sorted((name, _whole(value)) for name, value in written[text]) for text in sorted(written)
+    ]
+
+
+def _whole(value: Plain) -> Plain:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 @dataclass(frozen=True)
 class Forbidden:
     """A combination of values in a space.

@@ -49,7 +49,7 @@ class Limit:
     @field_validator("measure")
     @classmethod
     def _measure_exists(cls, measure: str) -> str:
-        if measure not in _KNOWN and "." not in measure:
+        if measure not in _KNOWN and not all(measure.partition(".")):
             known = (*_KNOWN, "KIND.METRIC of an evaluation")
             raise ValueError(unknown("measure of a limit", measure, known))
         return measure

@@ -114,6 +114,8 @@ class PlannedSetting(Shape):
     """Its name, with the chosen kinds on its path."""
     expected_trials: float
     """Expected number of proposals that have it, of those from which importances are estimated."""
+    needed_trials: int
+    """Number of them that a verdict on it needs."""
 
 
 class PlannedSettings(Shape):
@@ -121,12 +123,12 @@ class PlannedSettings(Shape):
 
     settings: tuple[PlannedSetting, ...]
     """The settings, in the order of the space."""
-    needed: int
-    """Number of trials that the importance of each needs."""
     num_trials: int | None
-    """`--trials` with which each setting is expected to have that many; null if none is known."""
+    """`--trials` with which each setting is expected to have enough; null if no number suffices."""
+    startup: int | None
+    """`Search(startup=...)` that each setting needs to have enough; null if none is needed."""
     is_chosen: bool
-    """Whether proposals count that a sampler chose by results, so that no importance is bold."""
+    """Whether proposals count that a sampler chose by results, so that there is no verdict."""
 
 
 class PlanAnswer(Shape):

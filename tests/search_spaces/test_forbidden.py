@@ -9,6 +9,7 @@ from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces import Search, Space, Sweep
 from search_spaces.space.branches import Branches
 from search_spaces.space.dimensions import extreme_points
+from search_spaces.space.forbidden import combinations, in_one_form
 
 ROUTING, LOSS, BATCH = "model.routing", "loss", "batch_size"
 SCHEDULE = "loss[margin].schedule"
@@ -133,6 +134,14 @@ def test_a_kind_that_values_leave_no_point_is_in_no_branch() -> None:
     space = FREE.forbidding({ROUTING: "em", BATCH: 32}, {ROUTING: "em", BATCH: 64})
     branches = [Branches(space, 0).branch(number) for number in range(12)]
     assert {branch[ROUTING] for branch in branches} == {"dynamic"}
+
+
+def test_equal_combinations_are_the_same_however_they_are_written() -> None:
+    first = {"model.primary_dim": 16, "loss": "margin"}
+    second = {"loss": "margin", "model.primary_dim": 16.0}
+    alone, twice = (combinations(forbid) for forbid in ([first], [second, first]))
+    assert in_one_form(alone) == in_one_form(twice)
+    assert in_one_form(alone) != in_one_form(combinations([{**first, "loss": "spread"}]))
 
 
 def test_it_decides_what_is_proposed_and_its_absence_changes_nothing() -> None:

@@ -119,16 +119,6 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
             "ones: take others for one of them.",
         ),
         (
-            {"startup": 20, "sampler": "qmc", "trials": 30},
-            "The sampler qmc does not learn, so that it has no random start: leave out startup=20, "
-            "or choose tpe, gp or nsga2.",
-        ),
-        (
-            {"startup": 8},
-            "A random start of 8 leaves nothing to learn in 8 trials: have at least 9 trials, or a "
-            "smaller startup.",
-        ),
-        (
             {"confirm": Confirm(against_random=True)},
             "This search draws all its points at random and trains them in full, so that random "
             "points at equal compute are no other search: leave out against_random=True, or choose "

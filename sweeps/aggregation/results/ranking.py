@@ -87,6 +87,17 @@ def _place(arm: RankedArm) -> tuple[bool, bool, float]:
     return not arm.is_confirmed, not arm.is_whole, arm.cost
 
 
+def first_choice(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str | None:
+    """Return the arm that a search chose first, None while no proposal can be chosen.
+
+    It was chosen before its results on fresh seeds were known; else it is the best so far.
+    """
+    confirmation = manifest.search.confirmation if manifest.search else None
+    chosen = (confirmation and confirmation.arms) or ()
+    ranked = () if chosen else ranking(manifest, records)
+    return next(iter((*chosen, *(arm.arm.arm.name for arm in ranked))), None)
+
+
 def without_place(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ArmResults, ...]:
     """Return the arms of a design without a finished trial, which have no rank."""
     if manifest.search:

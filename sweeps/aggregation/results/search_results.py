@@ -95,12 +95,6 @@ class SearchResults:
         """The counted proposals beyond a limit on what is measured."""
         return tuple(result for result in self.counted if result.broken)
 
-    @property
-    def best(self) -> ProposalResult | None:
-        """The candidate with the best objective; of equal ones the earlier."""
-        ranked = sorted((self.cost(result.number), result.number) for result in self.candidates)
-        return self.proposals[ranked[0][1]] if ranked else None
-
     def cost(self, number: int) -> float:
         """Return the objective as a cost, of a proposal that has a value."""
         return self.objective.cost(value_of(self.proposals[number]))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 
 NUM_SHUFFLES = 9_999
@@ -56,11 +55,6 @@ class Importance:
     def matters(self) -> bool:
         """Whether the setting matters: more is explained than chance would."""
         return self.adjusted_p < SIGNIFICANCE
-
-
-def fewest_trials(num_levels: int, *, is_choice: bool) -> int:
-    """Return from how many trials on a setting's importance is given: two and more a kind."""
-    return max(FEWEST_TRIALS, 2 * num_levels) if is_choice else FEWEST_TRIALS
 
 
 def importances(

@@ -18,12 +18,16 @@ FEWEST_TRIALS = 20
 
 A straight line that explains half of the variance is found in .83 of searches of five settings.
 """
-
 _BLIND_SAMPLERS = frozenset({"random", "qmc", "grid"})
 _REACHED_IT = frozenset({"finished", "stopped", "unfinished"})
 
 Histories = Mapping[str, Mapping[int, float]]
 FindHistories = Callable[[Iterable[TrialRecord], str], Histories]
+
+
+def fewest_trials(num_levels: int, *, is_choice: bool) -> int:
+    """Return from how many trials on a setting's importance is given: two and more a kind."""
+    return max(FEWEST_TRIALS, 2 * num_levels) if is_choice else FEWEST_TRIALS
 
 
 @dataclass(frozen=True)
@@ -169,9 +173,11 @@ def _with_worst(sample: Sample, results: SearchResults) -> Sample:
 def _as_proposed(sample: Sample, results: SearchResults) -> Sample:
     """Return only the random start if that suffices; else note whether the sampler chose."""
     search = results.search
+    num_warm = len(search.warm_start.points) if search.warm_start else 0
+    sample = sample.only(number for number in sample.values if number >= num_warm)
     start = [number for number in sample.values if number < search.num_startup]
     if search.sampler in _BLIND_SAMPLERS or len(start) == len(sample.values):
-        return sample.only(sample.values)
+        return sample
     if len(start) < FEWEST_TRIALS:
-        return replace(sample.only(sample.values), is_chosen=True)
+        return replace(sample, is_chosen=True)
     return replace(sample.only(start), is_start=True)

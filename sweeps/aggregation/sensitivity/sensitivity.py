@@ -6,11 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from capsmodel.metrics import Objective
-from sweeps.aggregation.results.search_results import SearchResults, search_results
+from sweeps.aggregation.results.ranking import first_choice
+from sweeps.aggregation.results.search_results import (
+    ProposalResult,
+    SearchResults,
+    search_results,
+)
 from sweeps.aggregation.sensitivity.importance import (
     Importance,
     SettingColumn,
-    fewest_trials,
     importances,
 )
 from sweeps.aggregation.sensitivity.pair_importance import pair_importances
@@ -18,6 +22,7 @@ from sweeps.aggregation.sensitivity.sample import (
     FEWEST_TRIALS,
     FindHistories,
     Sample,
+    fewest_trials,
     no_histories,
     sample_of,
 )
@@ -30,7 +35,7 @@ from sweeps.records.trial_record import TrialRecord
 FEWEST_FOR_PAIRS = 60  # a crossing pair of 20 % is bold in 0 of 58 searches at 24, in .89 at 60
 _NORMAL_QUANTILE = 1.959963984540054  # of 97.5 %
 _ALMOST_ONE = 1 - 1e-12  # beyond it the interval's transform is infinite
-MissingReason = Literal["", "few", "equal results", "one value"]
+MissingReason = Literal["", "few", "kinds", "equal results", "one value"]
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,7 @@ class Sensitivity:
         results: All proposals.
         sample: The proposals that everything but the best trial is computed from.
         settings: Those that matter first, each group by what it explains.
+        best: The proposal that the search chose first, or would choose now; None if there is none.
         pairs: The most important first; of fewer than sixty proposals only those in bold, as the
             small share of another pair says nothing.
     """
@@ -114,6 +120,7 @@ class Sensitivity:
     results: SearchResults
     sample: Sample
     settings: tuple[SettingSensitivity, ...]
+    best: ProposalResult | None = None
     pairs: tuple[PairSensitivity, ...] = ()
 
     @property
@@ -147,10 +154,12 @@ def sensitivity(
     """
     results = search_results(manifest, records)
     sample = sample_of(results, manifest, records, find_histories)
-    about = _Analysis(results, sample)
+    chosen = first_choice(manifest, records)
+    best = next((each for each in results.counted if each.proposal.arm == chosen), None)
+    about = _Analysis(results, sample, best)
     settings = [about.described(SettingAxis(dimension)) for dimension in results.search.dimensions]
     ranked = tuple(sorted(about.weighed(settings), key=_rank, reverse=True))
-    return Sensitivity(results, sample, ranked, about.pairs(settings))
+    return Sensitivity(results, sample, ranked, best, about.pairs(settings))
 
 
 def _rank(setting: SettingSensitivity) -> tuple[bool, float]:
@@ -164,6 +173,7 @@ class _Analysis:
 
     results: SearchResults
     sample: Sample
+    best: ProposalResult | None
 
     def described(self, axis: SettingAxis) -> SettingSensitivity:
         """Return what needs no importance: which trials have the setting, its best, its means."""
@@ -173,12 +183,11 @@ class _Analysis:
         for group in axis.groups:
             inside = [number for number, unit in units.items() if group.holds(unit)]
             marginals.append(Marginal(group, tuple(self.sample.values[n] for n in inside)))
-        best = self.results.best
         return SettingSensitivity(
             axis=axis,
             trials=tuple(units),
             marginals=tuple(marginals),
-            best=best.params.get(axis.dimension.name) if best else None,
+            best=self.best.params.get(axis.dimension.name) if self.best else None,
         )
 
     def weighed(self, settings: Sequence[SettingSensitivity]) -> list[SettingSensitivity]:
@@ -220,8 +229,10 @@ class _Analysis:
 
     def _missing_reason(self, column: SettingColumn, trials: tuple[int, ...]) -> MissingReason:
         """Return why a setting has no importance, "" where it has one."""
-        if len(trials) < fewest_trials(column.num_levels, is_choice=column.is_choice):
+        if len(trials) < FEWEST_TRIALS:
             return "few"
+        if len(trials) < fewest_trials(column.num_levels, is_choice=column.is_choice):
+            return "kinds"
         if len(set(self._objective(trials))) == 1:
             return "equal results"
         return "" if len({*column.units} - {math.nan}) > 1 else "one value"

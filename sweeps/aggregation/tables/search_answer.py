@@ -5,7 +5,6 @@ from typing import Any
 
 from capsmodel.metrics import percent
 from sweeps.aggregation.rendering.measured import value_cell
-from sweeps.aggregation.results.search_results import ProposalResult, SearchResults
 from sweeps.aggregation.sensitivity.importance import Importance
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, SettingSensitivity
 from sweeps.aggregation.tables.columns import point_cell
@@ -36,7 +35,7 @@ def _verdicts(sensitivity: Sensitivity) -> Iterator[str]:
     others = [setting for setting in weighed if setting not in matter]
     missing = [setting for setting in sensitivity.settings if setting not in weighed]
     if matter:
-        shares = ", ".join(_with_share(setting) for setting in matter[:_MOST_NAMED])
+        shares = listed([_with_share(setting) for setting in matter], _MOST_NAMED)
         yield f"What matters, as shares of the differences between trials: {shares}."
     elif weighed:
         yield "No setting is shown to matter."
@@ -63,7 +62,7 @@ def _names(settings: Sequence[SettingSensitivity]) -> str:
 
 def _best(sensitivity: Sensitivity) -> Iterator[str]:
     results = sensitivity.results
-    best, metric = _winner(results), results.objective.metric
+    best, metric = sensitivity.best, results.objective.metric
     if best is None or results.search.cost:
         return
     value = value_cell(results.value(best.number), metric, 2 if metric.is_fraction else 4).text
@@ -77,19 +76,11 @@ def _best(sensitivity: Sensitivity) -> Iterator[str]:
         yield "No fresh seeds have confirmed it."
 
 
-def _winner(results: SearchResults) -> ProposalResult | None:
-    """Return the first choice of the search: of equal values it takes the lower loss."""
-    confirmation = results.search.confirmation
-    chosen = confirmation.arms[0] if confirmation and confirmation.arms else None
-    by_arm = {result.proposal.arm: result for result in results.counted}
-    return by_arm.get(chosen) if chosen else results.best
-
-
 def next_question(sensitivity: Sensitivity, manifest: Manifest) -> Iterator[Advice]:
     """Yield what a search leaves open, with the command that asks it and what that costs."""
     results = sensitivity.results
     base = next((arm for arm in manifest.arms if arm.name == results.search.base), None)
-    best = _winner(results)
+    best = sensitivity.best
     if base is None or best is None or not _has_ended(sensitivity):
         return
     num = _num_changes(results.search.dimensions, best.params, base.config)

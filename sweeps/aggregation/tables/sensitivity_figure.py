@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _PALE_BLUE = "#A9CCE3"
 _MISSING = {
     "few": f"fewer than {FEWEST_TRIALS} counted trials",
+    "kinds": "fewer than two counted trials a kind",
     "equal results": "all results are equal",
     "one value": "only one value among the counted trials",
 }
@@ -163,7 +164,7 @@ def _draw_panel(axes: "Axes", sensitivity: Sensitivity, setting: SettingSensitiv
         )
     for marginal in setting.marginals:
         _draw_mean(axes, axis, marginal, _interval(sensitivity, marginal))
-    best = sensitivity.results.best
+    best = sensitivity.best
     if best is not None and best.number in setting.trials:
         at = [_across(axis, best.number, sensitivity)], [_shown(sensitivity, best.number)]
         axes.scatter(*at, s=70, marker="*", color=ORANGE, lw=0.4, ec="white", zorder=5)

@@ -14,6 +14,7 @@ from sweeps.records.plain_text import one_line
 
 _MISSING = {
     "few": f"fewer than {FEWEST_TRIALS} counted trials",
+    "kinds": "fewer than two counted trials a kind",
     "equal results": "all results equal",
     "one value": "the same value in all counted trials",
 }
@@ -178,6 +179,8 @@ def _gap(result: ProposalResult, sensitivity: Sensitivity) -> str:
         return ""
     if result.repeats is not None:
         return "with the same settings as another, which count once"
+    if search.warm_start and result.number < len(search.warm_start.points):
+        return "taken from another sweep"
     if sample.is_start and result.number >= search.num_startup:
         return "proposed by results"
     if result.state in {"finished", "stopped"}:

@@ -132,7 +132,9 @@ def _planned_settings(survey: "Survey") -> "PlannedSettings":
     return PlannedSettings.of(
         importances,
         settings=tuple(
-            PlannedSetting(setting=name, expected_trials=number)
+            PlannedSetting(
+                setting=name, expected_trials=number, needed_trials=importances.needed[name]
+            )
             for name, number in importances.expected.items()
         ),
     )

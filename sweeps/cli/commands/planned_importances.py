@@ -1,12 +1,14 @@
 """What `capsweep plan` says of a search's importances: which settings will have enough trials."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from capsmodel.search_range import Choices, SearchRange
 from search_spaces.plans.expected_counts import ExpectedCounts
 from search_spaces.plans.search import Search
 from search_spaces.plans.search_checks import LEARNING
-from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
+from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS, fewest_trials
 from sweeps.records.manifest_plan import ManifestSearch
 from sweeps.records.plain_text import counted
 
@@ -19,7 +21,7 @@ class PlannedImportances:
 
     Attributes:
         expected: Name of a setting -> expected number of proposals that have it and count.
-        needed: How many its importance needs.
+        needed: Name of a setting -> how many its importance needs.
         sampler: The sampler.
         num_start: Number of random proposals at the start, where these alone count; None where all
             count.
@@ -28,26 +30,37 @@ class PlannedImportances:
         num_open: How many of the proposals that count are not known yet.
         fewest: How many proposals must count until every setting has enough; None if no number is
             known to be enough.
+        planned: How many proposals the search makes.
     """
 
     expected: dict[str, float]
-    needed: int
+    needed: dict[str, int]
     sampler: str
     num_start: int | None
     is_chosen: bool
     are_drawn_apart: bool
     num_open: int
     fewest: int | None
+    planned: int
 
     @property
     def lacking(self) -> list[str]:
         """Names of the settings that are expected to have too few."""
-        return [name for name, number in self.expected.items() if round(number, 6) < self.needed]
+        return [
+            name for name, number in self.expected.items() if round(number, 6) < self.needed[name]
+        ]
 
     @property
     def num_trials(self) -> int | None:
-        """The `--trials` with which every setting has enough; None where that is not enough."""
+        """The `--trials` with which every setting has enough; None where none is enough."""
+        if not self.lacking:
+            return self.planned
         return None if self.num_start else self.fewest
+
+    @property
+    def startup(self) -> int | None:
+        """The `startup` that a search needs so that every setting has enough; None for none."""
+        return self.fewest if self.num_start and self.lacking else None
 
     def sentences(self) -> Iterator[str]:
         """Yield which settings will have too few trials, how they are counted, and what helps."""
@@ -66,20 +79,24 @@ class PlannedImportances:
                 f"Of these, the first {self.num_start} proposals alone count for importances, as "
                 f"{self.sampler} chooses the later ones by their results."
             )
+        most = max(self.needed.values())
+        more = "" if most == FEWEST_TRIALS else f", and up to {most} for choices of many kinds"
         if not (lacking := self.lacking):
-            yield f"Every setting is expected to have the {self.needed} that its importance needs."
+            yield (
+                f"Every setting is expected to have the {FEWEST_TRIALS} that a verdict needs{more}."
+            )
         else:
             names = ", ".join(lacking[:3]) + (", ..." if len(lacking) > 3 else "")
             yield (
-                f"An importance needs {self.needed} trials that have the setting: "
+                f"A verdict needs {FEWEST_TRIALS} trials that have the setting{more}: "
                 f"{counted(len(lacking), 'setting')} of {len(self.expected)} will have fewer "
                 f"({names}). {self._advice()}"
             )
         if self.is_chosen:
             yield (
-                f"As proposals count that {self.sampler} chooses by their results, no importance "
-                f"is bold: Search(startup={self.needed}) or more, or --sampler random, draws a "
-                f"sample without bias."
+                f"As proposals count that {self.sampler} chooses by their results, there will be "
+                f"no verdict: Search(startup={most}) or more, or --sampler random, draws a sample "
+                f"without bias."
             )
 
     def _advice(self) -> str:
@@ -108,13 +125,24 @@ def planned_importances(plan: Search, search: ManifestSearch) -> PlannedImportan
     known = [*made, *warm[len(made) :]]
     num_counted = plan.num_startup if is_start else search.num_asked
     can_be_balanced = plan.model_copy(update={"balance": True}).is_balanced
+    needed = {each.name: _needed(each.range) for each in plan.space.dimensions}
+    from_elsewhere = Counter(name for point in warm for name in point)  # which count for nothing
+    expected = ExpectedCounts(plan, known).among(num_counted)
     return PlannedImportances(
-        expected=ExpectedCounts(plan, known).among(num_counted),
-        needed=FEWEST_TRIALS,
+        expected={name: number - from_elsewhere[name] for name, number in expected.items()},
+        needed=needed,
         sampler=plan.sampler,
         num_start=plan.num_startup if is_start else None,
         is_chosen=learns and not is_start,
         are_drawn_apart=can_be_balanced and not plan.is_balanced,
         num_open=max(0, num_counted - len(known)),
-        fewest=ExpectedCounts(longer, known).fewest(FEWEST_TRIALS, _MOST_TRIALS),
+        fewest=ExpectedCounts(longer, known).fewest(
+            {name: number + from_elsewhere[name] for name, number in needed.items()}, _MOST_TRIALS
+        ),
+        planned=search.num_asked,
     )
+
+
+def _needed(values: SearchRange) -> int:
+    is_choice = isinstance(values, Choices)
+    return fewest_trials(len(values.values) if is_choice else 0, is_choice=is_choice)

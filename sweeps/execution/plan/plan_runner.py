@@ -392,6 +392,7 @@ class PlanRunner:
             self._measured.add((entry.trial_key, entry.epoch))
         if isinstance(entry, Stop | CellEnded) and not self.known.by_key(entry.trial_key).is_open:
             self._open.pop(entry.trial_key, None)
+            self._unevaluated.discard(entry.trial_key)
 
     def _dispatch(self) -> list[TrialJob]:
         """Return jobs for the open cells that were not dispatched yet."""

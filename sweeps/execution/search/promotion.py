@@ -50,7 +50,10 @@ class StoppingJudge:
         going = [
             key
             for key, trial in trials.items()
-            if trial.is_open and key not in known.stops and not known.curves.has_reached_target(key)
+            if trial.is_open
+            and key not in known.stops
+            and not known.curves.has_reached_target(key)
+            and max(trial.epochs, default=0) < known.num_epochs[arm]  # else it has no more to save
         ]
         if stop := next((known.stops[key] for key in trials if key in known.stops), None):
             reached = [key for key in going if max(trials[key].epochs, default=0) >= stop.epoch]

@@ -34,12 +34,6 @@ def write(shell: Shell, fields: dict[str, object], tables: str = "") -> None:
         (WEIGHED, "", "cannot have the scheduler", [["--scheduler=none"], ["--cost=none"]]),
         ({"trials": 6}, FRONT, "so there is no FrontTable", [["--cost=num_parameters"]]),
         ({"trials": 6, "sampler": "grid"}, "", "values that can be counted", [["--sampler=qmc"]]),
-        (
-            {"trials": 6, "startup": 8},
-            "",
-            "leaves nothing to learn in 6 trials: have at least 9 trials",
-            [["--trials=9"], ["--sampler=tpe", "--trials=12"]],
-        ),
     ],
 )
 def test_a_file_whose_fields_do_not_go_together_is_mended_by_options_and_else_refused(
@@ -52,6 +46,14 @@ def test_a_file_whose_fields_do_not_go_together_is_mended_by_options_and_else_re
     for words in options:
         answer = shell("plan", "mine.py", *words)
         assert (answer.code, answer.err) == (0, "")
+
+
+def test_fewer_trials_than_random_ones_and_a_sampler_that_does_not_learn_are_allowed(
+    shell: Shell,
+) -> None:
+    for words in (["--trials=6"], ["--sampler=random"], ["--sampler=random", "--trials=6"]):
+        answer = shell("plan", "capsule_search", *words)
+        assert (answer.code, answer.err) == (0, ""), words
 
 
 def test_options_that_do_not_go_together_are_refused_however_the_file_is(shell: Shell) -> None:

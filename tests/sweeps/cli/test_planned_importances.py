@@ -84,7 +84,6 @@ def test_the_number_of_trials_that_it_advises_is_enough() -> None:
 def test_of_a_sampler_that_learns_its_start_counts_if_that_is_enough() -> None:
     start, _ = planned(sampler="tpe", startup=FEWEST_TRIALS, trials=90)
     assert start.expected[SCHEDULE] == FEWEST_TRIALS / 2
-    assert start.num_trials is None
     said = " ".join(start.sentences())
     assert f"the first {FEWEST_TRIALS} proposals alone count" in said
     assert f"Search(startup={start.fewest}) with --trials" in said
@@ -93,7 +92,18 @@ def test_of_a_sampler_that_learns_its_start_counts_if_that_is_enough() -> None:
     assert enough.lacking == []
     every, _ = planned(sampler="tpe", trials=90)
     assert every.expected[SCHEDULE] == pytest.approx(45)
-    assert "no importance is bold" in " ".join(every.sentences())
+    assert "there will be no verdict" in " ".join(every.sentences())
+    assert (start.startup, enough.startup) == (start.fewest, None)
+    assert (start.num_trials, enough.num_trials) == (None, 90)
+
+
+def test_a_choice_of_many_kinds_needs_two_trials_a_kind() -> None:
+    many = Space({"model.class_dim": Choices(*range(2, 14)), "batch_size": Choices(32, 64)})
+    expected, _ = planned(space=many, trials=22)
+    assert expected.needed == {"model.class_dim": 24, "batch_size": FEWEST_TRIALS}
+    assert expected.lacking == ["model.class_dim"]
+    assert expected.num_trials == 24
+    assert "and up to 24 for choices of many kinds" in " ".join(expected.sentences())
 
 
 def test_the_plan_shows_it_as_text_and_as_json(shell: Shell) -> None:
@@ -102,8 +112,8 @@ def test_the_plan_shows_it_as_text_and_as_json(shell: Shell) -> None:
     assert "1 setting of 3 will have fewer (loss[margin].schedule). --trials" in said
     assert f"{FEWEST_TRIALS} trials that have the setting" in said
     answer = json.loads(shell("plan", "mine.py", "--json").out)["importances"]
-    assert answer["needed"] == FEWEST_TRIALS
-    assert {"setting": SCHEDULE, "expected_trials": 10.0} in answer["settings"]
+    row = {"setting": SCHEDULE, "expected_trials": 10.0, "needed_trials": FEWEST_TRIALS}
+    assert row in answer["settings"]
     advice = str(answer["num_trials"])
     longer = json.loads(shell("plan", "mine.py", "--trials", advice, "--json").out)["importances"]
     assert all(row["expected_trials"] >= FEWEST_TRIALS for row in longer["settings"])

@@ -17,7 +17,7 @@ from search_spaces.plans.search import BASE
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
-from sweeps.aggregation.results.ranking import ranking
+from sweeps.aggregation.results.ranking import first_choice
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.execution.plan.definition import declared_sweep
 from sweeps.records.errors import BadInput
@@ -315,7 +315,7 @@ def winner(launched: LaunchedSearch, store: RecordStore, name: str | None) -> Wi
         if name not in known:
             raise BadInput(unknown(f"finished arm of '{manifest.sweep}'", name, known))
         return Winner(arms[name], f"asked for by name, one {of_all}")
+    first = arms[first_choice(manifest, records) or ""]
     if chosen:
-        return Winner(arms[chosen[0]], f"the first choice of the search, {of_all}")
-    best = ranking(manifest, records)[0].arm.arm
-    return Winner(best, f"the best {of_all}, not confirmed")
+        return Winner(first, f"the first choice of the search, {of_all}")
+    return Winner(first, f"the best {of_all}, not confirmed")

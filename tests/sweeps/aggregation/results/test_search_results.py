@@ -65,7 +65,6 @@ def test_a_stopped_proposal_keeps_where_it_was_stopped_also_if_another_sweep_fin
 
     assert (results.proposals[0].state, results.proposals[0].value) == ("stopped", 0.4)
     assert results.proposals[0].epoch == 3
-    assert results.best.number == 1
 
 
 def test_proposals_with_equal_settings_count_once():
@@ -87,16 +86,6 @@ def test_true_and_one_are_different_settings():
     params = [{"rate": 1}, {"rate": True}]
 
     assert len(results_of(ended(0, 0.5), ended(1, 0.5), params=params).counted) == 2
-
-
-def test_the_best_is_the_smallest_and_the_earlier_of_equals():
-    results = results_of(ended(0, 0.5), ended(1, 0.25), ended(2, 0.25))
-
-    assert results.best.number == 1
-
-
-def test_a_search_without_a_finished_proposal_has_no_best():
-    assert results_of(broken(0, Outcome.FAILED)).best is None
 
 
 def test_the_seeds_of_a_confirmation_do_not_enter():

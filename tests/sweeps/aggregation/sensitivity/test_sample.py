@@ -111,6 +111,17 @@ def test_the_random_start_stands_alone_where_it_is_enough():
     assert (sample.is_chosen, sample.is_start) == (False, True)
 
 
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+def test_points_of_another_sweep_are_no_random_ones(sampler):
+    points = ({"rate": 0.0}, {"rate": 0.01})
+    warm_start = {"sweep": "other", "points": points, "num_fitting": 2}
+    trials = [ended(n, n / 100) for n in range(30)]
+    sample, _ = sampled(*trials, num=30, sampler=sampler, num_startup=22, warm_start=warm_start)
+
+    assert list(sample.values) == list(range(2, 30 if sampler == "random" else 22))
+    assert not sample.is_chosen
+
+
 @pytest.mark.parametrize("sampler", ["tpe", "gp", "one of the future"])
 def test_all_count_as_chosen_where_the_random_start_is_not_enough(sampler):
     trials = [ended(n, n / 100) for n in range(30)]

@@ -1,6 +1,7 @@
 """The answer of a search in words."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ PARAMS = [{"rate": 1e-3, "iterations": 1 + number % 5} for number in range(6)]
 TRIALS = [ended(number, 0.1 + 0.01 * number) for number in range(6)]
 
 
-def judged(*importances: Importance | None, **changes: object) -> Sensitivity:
+def judged(*importances: Importance | None, **changes: Any) -> Sensitivity:
     analysis = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
     settings = tuple(
         dataclasses.replace(setting, importance=importance)
@@ -81,11 +82,19 @@ def test_the_next_question_is_the_path_to_the_winner(
 
 
 def test_the_best_is_the_first_choice_of_the_search() -> None:
-    both = Importance(0.417, 0.001, 0.01), Importance(-0.03, 0.5, 0.5)
-    analysis = judged(*both)
+    manifest = search_of(DIMENSIONS, PARAMS)
+    assert manifest.search is not None
     confirmation = Confirmation(best=1, seeds=(101,), arms=("proposal 1",))
-    search = analysis.results.search.model_copy(update={"confirmation": confirmation})
-    results = dataclasses.replace(analysis.results, search=search)
-    lead = search_lead(dataclasses.replace(analysis, results=results))
+    search = manifest.search.model_copy(update={"confirmation": confirmation})
+    confirmed = manifest.model_copy(update={"search": search})
+    lead = search_lead(sensitivity(confirmed, by_key(*TRIALS)))
     assert "Best of 6 in the search: proposal 1, validation error 11.00 %" in lead
     assert "confirmed" not in lead
+
+
+def test_of_equal_proposals_the_best_is_the_one_of_the_lower_loss() -> None:
+    losses = [0.6, 0.5, 0.1, 0.4, 0.3, 0.2]
+    trials = [ended(number, 0.1, validation_loss=loss) for number, loss in enumerate(losses)]
+    analysis = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*trials))
+    assert "Best of 6 in the search: proposal 2," in search_lead(analysis)
+    assert {setting.best for setting in analysis.settings} == {1e-3, 3}

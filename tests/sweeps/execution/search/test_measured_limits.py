@@ -368,6 +368,31 @@ def test_a_finished_trial_is_not_judged_while_its_evaluation_is_missing(tmp_path
     assert world.decisions(definition) == made.decisions(definition)
 
 
+def test_a_finished_seed_is_not_stopped_while_its_evaluation_is_missing(tmp_path: Path) -> None:
+    """Its other seed is stopped, and the search goes on once the evaluation is made."""
+    changes: dict[str, Any] = {"sampler": "random", "trials": 4, "confirm": None}
+    scores = of(0.1, 0.2, 0.3, 0.4)
+    definition = calibrated(**changes, seeds=(0, 1), scheduler=SCHEDULER)
+    decided = list[Any]()
+    for name, late in (("made", ()), ("late", (("proposal 2", 0), ("proposal 3", 0)))):
+        world = World(tmp_path / name)
+        of_first_seed = searched(**changes, seeds=(0,), scheduler="none")
+        trained = Launch(world, of_first_seed, scores).run().manifest.cell_keys()
+        for place, key in trained.items():
+            if place not in late:
+                evaluate(world, key)
+        launch = Launch(world, definition, scores, trainer_step=partial(evaluate, world)).run(2)
+        while launch.plan.is_look_due:
+            for place in late:
+                evaluate(world, trained[place])
+            launch = Launch(world, definition, scores, trainer_step=partial(evaluate, world)).run(2)
+        names = {cell.trial_key: (cell.arm, cell.seed) for cell in launch.manifest.cells}
+        stops = [each for each in world.decisions(definition) if isinstance(each, Stop)]
+        decided.append([names[stop.trial_key] for stop in stops])
+        assert len(launch.proposals()) == 4
+    assert decided[0] == decided[1] == [("proposal 2", 1), ("proposal 3", 1)]
+
+
 def test_the_settings_of_a_limited_evaluation_decide_what_is_proposed() -> None:
     assert calibrated().decided_by != calibrated(bins=5).decided_by
     without = {"limits": (), "confirm": None}
