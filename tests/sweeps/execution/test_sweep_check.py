@@ -687,10 +687,10 @@ def test_arms_of_one_shape_are_tried_once() -> None:
 def test_every_choice_of_a_search_is_tried() -> None:
     said = " ".join(
         result.what
-        for result in check_sweep(loaded_sweep("quickstart_search", Changes()))
+        for result in check_sweep(loaded_sweep("capsule_search", Changes()))
         if isinstance(result, Tried)
     )
-    assert all(f"'model.routing={kind}'" in said for kind in ("uniform", "random"))
+    assert all(f"'loss[margin].schedule={kind}'" in said for kind in ("linear", "sigmoid"))
     assert "'loss=cross_entropy'" in said
 
 
