@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 _PARTS = ("table", "figure")
-_ANSWERING = frozenset({"evaluations", "sensitivity"})  # beside the first table
 
 
 @dataclass(frozen=True)
@@ -148,11 +147,14 @@ class Report:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What stands above the first table with an answer, and above those of other kinds."""
-        tables = [table for table in (*self.tables, *self.shown) if table.lead]
-        sections = [section for section in self.sections if section.kind in _ANSWERING]
-        evaluated = [table for section in sections for table in section.tables if table.lead]
-        return tuple(dict.fromkeys(table.lead for table in (*tables[:1], *evaluated)))
+        """What a search has found, what stands above the first table, and above evaluations."""
+        tables = [table.lead for table in (*self.tables, *self.shown) if table.lead]
+        found, evaluated = (self._leads(kind) for kind in ("sensitivity", "evaluations"))
+        return tuple(dict.fromkeys((*found, *tables[:1], *evaluated)))
+
+    def _leads(self, kind: str) -> list[str]:
+        sections = [section for section in self.sections if section.kind == kind]
+        return [table.lead for section in sections for table in section.tables if table.lead]
 
     @property
     def headline(self) -> str:

@@ -1,6 +1,6 @@
 """What the confirmation table says in words: what was chosen, how far it is, how to read it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Needed
 from sweeps.aggregation.results.arms import cell_state
@@ -19,7 +19,24 @@ def confirmation_lead(confirmed: ConfirmationResults, manifest: Manifest) -> str
         return ""
     compared = _once(confirmed.compared.values())
     lead = notes.comparison_lead(manifest, compared, confirmed.rows())
-    return " ".join(filter(None, [lead, _random_lead(confirmed)]))
+    confirms = _confirms(compared, len(confirmed.chosen))
+    return " ".join(filter(None, [confirms, lead, _random_lead(confirmed)]))
+
+
+def _confirms(compared: Sequence[Comparison], num_chosen: int) -> str:
+    """Return whether fresh seeds show that an arm of the search is better, "" before they can."""
+    if not any(comparison.difference.n for comparison in compared):
+        return ""
+    better = [
+        comparison
+        for comparison in compared
+        if comparison.is_different and (comparison.difference.mean or 0.0) < 0
+    ]
+    if better:
+        arms = notes.named(better)
+        return f"Fresh seeds confirm that the search found better than its base: {arms}."
+    which = "the best" if num_chosen == 1 else f"any of the best {num_chosen}"
+    return f"Fresh seeds do not show that {which} of the search beats its base."
 
 
 def _once(compared: Iterable[Comparison]) -> list[Comparison]:

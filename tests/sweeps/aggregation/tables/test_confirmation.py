@@ -121,11 +121,14 @@ def test_a_confirmed_arm_is_bold_where_its_test_errors_are_surely_not_those_of_t
         "± of a mean: half of the 95 % interval, for new seeds and new test images, on one split;"
     )
     assert any(note.startswith(covered) for note in table.notes)
-    assert table.lead.startswith("Different from the baseline: proposal 1")
+    confirmed = "Fresh seeds confirm that the search found better than its base: proposal 1. "
+    assert table.lead.startswith(f"{confirmed}Different from the baseline: proposal 1")
     assert any("Base is the configuration that the search started from" in n for n in table.notes)
     assert all(float(row["adjusted_p"]) <= 1 for row in rows_of(table)[:2])
     alone = confirmation_table(search_with_base([1, 3]), records)
     assert not any(cell.is_bold for row in alone.rows for cell in row)
+    open_lead = "Fresh seeds do not show that any of the best 2 of the search beats its base. "
+    assert alone.lead.startswith(open_lead)
 
 
 def test_settings_are_short_to_read_and_whole_for_programs() -> None:
