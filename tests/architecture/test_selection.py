@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from capsmodel.evaluation import Confidence, Evaluation, ShiftedTestError
 from capsmodel.metrics import Objective
 from search_spaces.evaluation_key import evaluation_key
-from sweeps.aggregation.results.ranking import confirmed_arms, ranking
+from sweeps.aggregation.results.ranking import confirmed_arms, first_choice, ranking
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
 from sweeps.execution.cells.folder import CellFolder
@@ -73,7 +73,11 @@ def keep(manifest: Manifest, records: Records) -> object:
 def search(manifest: Manifest, records: Records) -> object:
     result = search_results(manifest, records)
     values = [(proposal.state, proposal.value, proposal.repeats) for proposal in result.proposals]
-    return values, result.best, [arm.arm.name for arm in confirmed_arms(manifest, records)]
+    return (
+        values,
+        first_choice(manifest, records),
+        [arm.arm.name for arm in confirmed_arms(manifest, records)],
+    )
 
 
 def explain(manifest: Manifest, records: Records) -> object:

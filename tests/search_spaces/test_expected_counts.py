@@ -16,6 +16,9 @@ SPACE = Space(
 )
 
 
+NEEDED = {LOSS: 20, SCHEDULE: 20}
+
+
 def counts(**fields: object) -> ExpectedCounts:
     given = {"space": SPACE, "trials": 40, "confirm": None, "sampler": "random", **fields}
     return ExpectedCounts(Search(**given))  # pyright: ignore[reportArgumentType]
@@ -23,10 +26,11 @@ def counts(**fields: object) -> ExpectedCounts:
 
 def test_a_balanced_sample_has_each_kind_in_its_share() -> None:
     assert counts().among(30) == {LOSS: 30, SCHEDULE: 10, RATE: 30}
-    assert counts().fewest(20, 1000) in {58, 59, 60}
+    assert counts().fewest(NEEDED, 1000) in {58, 59, 60}
     assert counts(balance=False).among(40)[SCHEDULE] == pytest.approx(40 / 3)
-    assert counts(balance=False).fewest(20, 1000) == 60
-    assert counts().fewest(20, 50) is None, "which is more than may be tried"
+    assert counts(balance=False).fewest(NEEDED, 1000) == 60
+    assert counts().fewest({**NEEDED, LOSS: 90}, 1000) == 90, "each as many as it needs"
+    assert counts().fewest(NEEDED, 50) is None, "which is more than may be tried"
 
 
 def test_what_a_sampler_learns_is_taken_to_be_spread_evenly() -> None:
@@ -37,7 +41,7 @@ def test_what_a_sampler_learns_is_taken_to_be_spread_evenly() -> None:
 def test_points_that_can_be_counted_are_not_counted_twice() -> None:
     space = Space({LOSS: ("margin", "spread"), SCHEDULE: ("constant", "linear")})
     assert counts(space=space, trials=3).among(3)[SCHEDULE] == 2
-    assert counts(space=space, trials=3).fewest(20, 1000) is None
+    assert counts(space=space, trials=3).fewest(NEEDED, 1000) is None
     assert counts(space=space, trials=3, sampler="grid").among(3)[SCHEDULE] == pytest.approx(2)
 
 
