@@ -95,8 +95,8 @@ class PlannedImportances:
         if self.is_chosen:
             yield (
                 f"As proposals count that {self.sampler} chooses by their results, there will be "
-                f"no verdict: Search(startup={most}) or more, or --sampler random, draws a sample "
-                f"without bias."
+                f"no verdict: Search(startup={self.fewest or most}) or more, or --sampler random, "
+                f"draws a sample without bias."
             )
 
     def _advice(self) -> str:
