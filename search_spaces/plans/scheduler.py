@@ -179,13 +179,13 @@ class PromotionAsha(Scheduler):
         return _geometric_rungs(self.grace, self.reduction_factor, num_epochs)
 
 
-class Hyperband(Scheduler):
+class Hyperband(PromotionAsha):
     """Promotion in brackets, of which some pause proposals early and others late.
 
     Bracket 0 has the rungs of `PromotionAsha`, each further one lacks the first rung of the one
     before it, and the last has none: its proposals are trained in full. A proposal is promoted if
     it is one of the best `1 / reduction_factor` of its bracket, so that one that learns slowly is
-    not always held against early results.
+    not always judged by early results.
 
     Source: Li, Jamieson, DeSalvo, Rostamizadeh and Talwalkar 2018, JMLR 18 (185), algorithm 1; the
     brackets are asynchronous as in arXiv:1810.05934.
@@ -200,24 +200,11 @@ class Hyperband(Scheduler):
             one before.
     """
 
-    kind: Literal["hyperband"] = "hyperband"
-    pauses: ClassVar[bool] = True
-    grace: Share = 0.1
-    reduction_factor: Annotated[int, Field(ge=2)] = 3
-
-    @property
-    def surviving_share(self) -> float:
-        """One in `reduction_factor`."""
-        return 1 / self.reduction_factor
-
-    @property
-    def min_rivals(self) -> int:
-        """The least number with which one of all is the surviving share."""
-        return self.reduction_factor - 1
+    kind: Literal["hyperband"] = "hyperband"  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def rungs(self, num_epochs: int, bracket: int = 0) -> tuple[int, ...]:
         """Return the rungs of bracket 0 without the first ones, as many as its number says."""
-        return _geometric_rungs(self.grace, self.reduction_factor, num_epochs)[bracket:]
+        return super().rungs(num_epochs)[bracket:]
 
     def bracket(self, number: int, num_epochs: int) -> int:
         """Return the bracket that has least of its part of the proposals before this one."""

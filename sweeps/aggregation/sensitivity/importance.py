@@ -69,7 +69,7 @@ def importances(
     `pair_importances`.
 
     The p value is that of a permutation test: how often shuffled ranks of the objective follow the
-    setting as closely. A number is held against a straight line and a parabola, the better of which
+    setting as closely. A straight line and a parabola are fitted to a number, and the better one
     counts, in each shuffle too. The setting with the smallest p is tested first, by Holm over all;
     if it matters, what it explains is taken away, so that it hides no weaker one, and the others
     are tested and sized on the rest.

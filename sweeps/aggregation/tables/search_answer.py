@@ -28,7 +28,7 @@ def search_lead(sensitivity: Sensitivity) -> str:
 
 def _verdicts(sensitivity: Sensitivity) -> Iterator[str]:
     if sensitivity.sample.is_chosen:
-        yield "Which settings matter is not told: the sampler chose the proposals by their results."
+        yield "No verdict on what matters: the sampler chose the proposals by their results."
         return
     weighed = [setting for setting in sensitivity.settings if setting.importance]
     matter = [s for s in weighed if s.importance and sensitivity.matters(s.importance)]

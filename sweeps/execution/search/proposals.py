@@ -289,7 +289,7 @@ def study_of(
     Diverged proposals get the worst value of all others; otherwise the sampler would know nothing
     of them and return there. Points carry by how much they break the limits, as constraints.
 
-    Optuna's TPE ranks pruned trials by one objective only. With two it is told of them as of
+    Optuna's TPE ranks pruned trials by one objective only. With two it sees them as
     complete ones, with the value at their last rung, where longer trainings are mostly better.
     """
     from optuna.trial import create_trial
