@@ -15,7 +15,7 @@ from sweeps.records.suggested_command import Advice, SuggestedCommand
 
 _MOST_NAMED = 6
 _LEAST_SHOWN = 1  # percent
-_CHOOSING_SEEDS, _COMPARED_SEEDS = 2, 5  # that `ablate` takes
+NUM_CHOOSING_SEEDS, NUM_COMPARED_SEEDS = 2, 5  # that `ablate` takes
 _FEWEST_CHANGES = 2
 
 
@@ -87,8 +87,8 @@ def next_question(sensitivity: Sensitivity, manifest: Manifest) -> Iterator[Advi
     if num < _FEWEST_CHANGES:
         return
     confirmation = results.search.confirmation
-    seeds = len(confirmation.seeds) if confirmation else _COMPARED_SEEDS
-    trainings = (num * (num + 1) // 2 - 1) * _CHOOSING_SEEDS + (num + 1) * seeds
+    seeds = len(confirmation.seeds) if confirmation else NUM_COMPARED_SEEDS
+    trainings = (num * (num + 1) // 2 - 1) * NUM_CHOOSING_SEEDS + (num + 1) * seeds
     yield Advice(
         f"Next: which of its {num} changes make the winner what it is? `",
         SuggestedCommand("ablate", manifest.sweep),

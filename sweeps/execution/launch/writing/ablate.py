@@ -12,6 +12,7 @@ from capsmodel.overrides import with_settings
 from search_spaces.plans.path_changes import named_changes, settings_between
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
+from sweeps.aggregation.tables.search_answer import NUM_CHOOSING_SEEDS, NUM_COMPARED_SEEDS
 from sweeps.execution.launch.writing.custom_code import custom_code_of
 from sweeps.execution.launch.writing.launched_sweep import (
     LaunchedSearch,
@@ -28,7 +29,6 @@ from sweeps.records.errors import BadInput
 from sweeps.tracking.opening import open_store
 
 _LONGEST_NAME, _WIDTH = 64, 88
-_NUM_SEEDS, _NUM_CHOOSING = 5, 2
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def path_to_arm(
     seeds = _compared_seeds(launched, arm, options.seeds)
     fields: dict[str, Any] = {
         "target": settings_between(base, target),
-        "choosing_seeds": fresh_seeds(_NUM_CHOOSING, (*seeds, *launched.manifest.seeds)),
+        "choosing_seeds": fresh_seeds(NUM_CHOOSING_SEEDS, (*seeds, *launched.manifest.seeds)),
     }
     name = f"{launched.name[: _LONGEST_NAME - 5]}_path" if options.name is None else options.name
     sweep = Sweep.path_to(
@@ -157,7 +157,7 @@ def _compared_seeds(
     """
     confirmation, used = launched.search.confirmation, launched.manifest.seeds
     confirmed = confirmation.seeds if confirmation and confirmation.arms else ()
-    fresh = confirmed or fresh_seeds(_NUM_SEEDS, used)
+    fresh = confirmed or fresh_seeds(NUM_COMPARED_SEEDS, used)
     if seeds is None:
         return fresh
     if both := sorted({*seeds} & {*used}):
