@@ -1,6 +1,6 @@
 """A sweep: a named set of trials with one purpose."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Annotated, Any, Self
 
@@ -9,6 +9,7 @@ from pydantic import (
     Field,
     SerializeAsAny,
     StringConstraints,
+    ValidationError,
     field_validator,
     model_validator,
 )
@@ -18,8 +19,18 @@ from capsmodel.evaluation import EVALUATIONS, Evaluation
 from capsmodel.metrics import Metric
 from capsmodel.overrides import with_settings
 from capsmodel.settings.measures import declared_metrics
+from capsmodel.settings.messages import explain
 from capsmodel.settings.parts import OneOf, Part, Settings
 from capsmodel.spelling import unknown
+from search_spaces.data_set_columns import (
+    SEEDS,
+    ColumnName,
+    check_arms_of_column,
+    check_columns_together,
+    check_data_sets,
+    check_table_of_columns,
+    first_seed_of,
+)
 from search_spaces.plans.base import Arm, Plan, Seed, each_seed_once
 from search_spaces.plans.built_in import plan_from_values
 from search_spaces.plans.designs.factorial import FullFactorial
@@ -42,7 +53,15 @@ from search_spaces.sweep_checks import (
     check_splits,
     check_tables,
 )
-from search_spaces.tables import CustomTable, FileName, Table, custom_table_classes
+from search_spaces.tables import (
+    CustomTable,
+    DataSetsTable,
+    FileName,
+    PartOfAcross,
+    Table,
+    column_sweep_name,
+    custom_table_classes,
+)
 
 LONGEST_DESCRIPTION = 2000
 
@@ -63,6 +82,10 @@ class Sweep(Settings):
             that are shown to differ by less are equivalent. Declare it before you see results.
         split_seeds: Seeds of splits of the training images into training and validation images,
             assigned to `seeds` in turn; without any, all trainings use the split of the base.
+        across: Data sets on each of which every arm is trained: name -> what it sets of the base,
+            path -> value. It sets its `data` and what has to follow from that; `seeds` gives it
+            seeds of its own, in place of `seeds` moved by a number that follows from its name.
+        across_table: The table of arms by data sets.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -77,6 +100,8 @@ class Sweep(Settings):
     evaluations: tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...] = ()
     margin_points: Annotated[float, Field(gt=0, le=100, strict=True)] | None = None
     split_seeds: tuple[Seed, ...] = ()
+    across: Annotated[dict[ColumnName, dict[str, Any]], Field(default_factory=dict)]
+    across_table: DataSetsTable = DataSetsTable()
 
     @classmethod
     def grid(
@@ -193,6 +218,69 @@ class Sweep(Settings):
             check_splits(self.split_seeds, len(self.arm_seeds))
         return self
 
+    @model_validator(mode="after")
+    def _columns_can_be(self) -> Self:
+        if self.across:
+            check_data_sets(self.across, self.name)
+            columns = self.columns()
+            check_columns_together(
+                {name: column.base for name, column in columns.items()},
+                {name: column.arm_seeds for name, column in columns.items()},
+            )
+            check_table_of_columns(self.across_table, self.across, self.evaluations)
+        elif self.across_table != DataSetsTable():
+            raise ValueError("across_table is the table of arms by data sets: give across as well.")
+        return self
+
+    def columns(self) -> dict[str, "ColumnSweep"]:
+        """Return the sweep of each data set by its name; none without `across`.
+
+        Raises:
+            ValueError: If that of a data set is not valid.
+        """
+        return {data_set: self._column(data_set) for data_set in self.across}
+
+    def _column(self, data_set: str) -> "ColumnSweep":
+        settings = dict(self.across[data_set])
+        seeds = self._seeds_of_column(data_set, settings.pop(SEEDS, None))
+        fields = {name: getattr(self, name) for name in Sweep.model_fields}
+        try:
+            base = with_settings(self.base, settings, self.parts)
+            part_of = PartOfAcross(
+                sweep=self.name,
+                data_set=data_set,
+                data_sets=tuple(self.across),
+                images_of=base.data.images_of,
+                table=self.across_table,
+            )
+            fields |= {
+                "name": column_sweep_name(self.name, data_set),
+                "base": base,
+                "seeds": seeds,
+                "across": {},
+                "across_table": DataSetsTable(),
+                "part_of": part_of,
+                "settings": settings,
+            }
+            return ColumnSweep.model_validate(fields)
+        except ValidationError as error:
+            raise ValueError(f"Data set '{data_set}': {explain(error)}") from error
+        except ValueError as error:
+            raise ValueError(f"Data set '{data_set}': {error}") from error
+
+    def _seeds_of_column(self, data_set: str, declared: object) -> object:
+        first = first_seed_of(data_set)
+        if isinstance(self.seeds, UntilDecided):
+            if declared is not None:
+                raise ValueError(
+                    f"The data set '{data_set}' gives '{SEEDS}', and the sweep takes seeds until "
+                    f"its verdicts are decided: leave them out."
+                )
+            return self.seeds.model_copy(update={"first_seed": first + self.seeds.first_seed})
+        if declared is not None:
+            return tuple(declared) if isinstance(declared, Iterable) else declared
+        return tuple(first + seed for seed in self.seeds)
+
     @property
     def arm_seeds(self) -> tuple[int, ...]:
         """The seeds of every arm: those listed, or those of the plan; with looks, those at most."""
@@ -200,7 +288,7 @@ class Sweep(Settings):
 
     @property
     def _declared_seeds(self) -> tuple[int, ...]:
-        return tuple(range(seeds.most)) if isinstance(seeds := self.seeds, UntilDecided) else seeds
+        return seeds.seeds if isinstance(seeds := self.seeds, UntilDecided) else seeds
 
     @property
     def until_decided(self) -> UntilDecided | None:
@@ -251,9 +339,17 @@ class Sweep(Settings):
             ValueError: If an arm is not valid.
         """
         arms = self.plan.build(self)
+        self.check_arms(arms)
         if self.split_seeds:
             check_arms_with_splits(self.base, arms)
         return arms
+
+    def check_arms(self, arms: Sequence[Arm]) -> None:
+        """Check arms against what the sweep says of them beyond its plan.
+
+        Raises:
+            ValueError: For the first that is not allowed.
+        """
 
     def proposed(self, name: str, settings: Mapping[str, Any]) -> Arm:
         """Return an arm that the plan proposes.
@@ -311,6 +407,26 @@ class Sweep(Settings):
         }
         fields = {field: getattr(self, field) for field in type(self).model_fields}
         return type(self).model_validate({**fields, **changes})
+
+
+class ColumnSweep(Sweep):
+    """The sweep of one data set of a sweep across several.
+
+    Attributes:
+        part_of: The sweep that it belongs to.
+        settings: What the data set sets of that sweep's base: path -> value.
+    """
+
+    part_of: PartOfAcross
+    settings: dict[str, Any]
+
+    def check_arms(self, arms: Sequence[Arm]) -> None:
+        """Check that no arm varies what the data set sets.
+
+        Raises:
+            ValueError: For the first setting that both set.
+        """
+        check_arms_of_column(self.part_of.data_set, self.settings, arms)
 
 
 def _check_options(name: str, plan: Plan, options: Mapping[str, object]) -> None:

@@ -3,6 +3,7 @@
 A declaration loads neither torch nor ray, so manifests store it and aggregation reads it.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ GridMetric = Annotated[
     ),
 ]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 class FrozenValue(Constructed):
@@ -320,6 +324,58 @@ class ComponentsTable(DeclaredTable):
 
     kind: Literal["components"] = "components"
     name: FileName = "components"
+
+
+class DataSetsTable(DeclaredTable):
+    """Arms by the data sets of a sweep across several, with a figure of their differences.
+
+    Attributes:
+        primary_of: Kind of the evaluation whose primary figure stands in place of the test error.
+        other_data_sets: Whether to judge also what would hold on other data sets like these, which
+            takes six.
+        ranks: Whether to draw the average ranks of the arms.
+        published: Data set -> arm -> published test error, in percent.
+        published_in: Where the published values come from.
+    """
+
+    kind: Literal["data_sets"] = "data_sets"
+    name: FileName = "data_sets"
+    primary_of: Annotated[str, StringConstraints(max_length=64)] = ""
+    other_data_sets: bool = False
+    ranks: bool = False
+    published: dict[Text, dict[Text, Annotated[float, Field(ge=0, le=100)]]] = Field(
+        default_factory=dict
+    )
+    published_in: str = ""
+
+
+def column_sweep_name(sweep: str, data_set: str) -> str:
+    """Return the name of the sweep of one data set: `routings_across--cifar-10`."""
+    return f"{sweep}--{_NOT_IN_NAMES.sub('-', data_set.lower()).strip('-')}"
+
+
+class PartOfAcross(FrozenValue):
+    """What the sweep of one data set knows of the sweep across several that it belongs to.
+
+    Attributes:
+        sweep: Name of the sweep across data sets.
+        data_set: Name of this data set.
+        data_sets: Names of all, in the order of the table's columns.
+        images_of: Kinds of the data sets whose images this one shows, changed or not.
+        table: The table over all data sets.
+    """
+
+    sweep: FileName
+    data_set: Text
+    data_sets: Annotated[tuple[Text, ...], Field(min_length=1, max_length=100)]
+    images_of: Annotated[tuple[Text, ...], Field(max_length=10)]
+    table: DataSetsTable = DataSetsTable()
+
+    @model_validator(mode="after")
+    def _is_one_of_them(self) -> Self:
+        if self.data_set not in self.data_sets:
+            raise ValueError(f"the data set {self.data_set!r} is not one of {self.data_sets}")
+        return self
 
 
 class FrontTable(DeclaredTable):

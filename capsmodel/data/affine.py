@@ -108,6 +108,11 @@ class AffineDataSet(DataSet, ABC):
     shear: Annotated[float, Field(ge=0, le=1)] = 0.2
     scaling: Annotated[float, Field(ge=0, lt=1)] = 0.2
 
+    @property
+    def images_of(self) -> tuple[str, ...]:
+        """The kind of the originals."""
+        return (kind_of(self.source),)
+
     @model_validator(mode="after")
     def _check_grey(self) -> "AffineDataSet":
         channels = self._originals(1.0).image_shape[0]

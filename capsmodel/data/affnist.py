@@ -16,6 +16,7 @@ from capsmodel.data.archive import ROOT_VARIABLE, data_root, md5_of
 from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
 from capsmodel.data.matlab import checked_bytes, of_field, read_variables
 from capsmodel.data.mnist import Mnist
+from capsmodel.settings.parts import kind_of
 
 _SIDE = 40
 _MARGIN = 6  # of black around MNIST's 28 by 28 pixels
@@ -57,6 +58,11 @@ class AffNist(DataSet):
     digits: ClassVar[type[Mnist]] = Mnist
     trained_on: Literal["centred", "mnist", "transformed"] = "centred"
     num_files: Annotated[int, Field(ge=1, le=_NUM_FILES)] = _NUM_FILES
+
+    @property
+    def images_of(self) -> tuple[str, ...]:
+        """The kind of the originals."""
+        return (kind_of(self.digits),)
 
     @model_validator(mode="after")
     def _check_split(self) -> "AffNist":

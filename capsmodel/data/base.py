@@ -192,6 +192,11 @@ class DataSet(Part, ABC):
         return getattr(self, "shifted_test", None)
 
     @property
+    def images_of(self) -> tuple[str, ...]:
+        """Kinds of the data sets whose images it shows, changed or not; () for a user's images."""
+        return () if self.is_of_user else (self.kind,)
+
+    @property
     def picture_fit(self) -> Fit:
         """What becomes of a picture of another shape that is to be predicted."""
         return "crop"

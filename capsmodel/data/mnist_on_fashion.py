@@ -17,6 +17,7 @@ from capsmodel.data.idx import IdxImages
 from capsmodel.data.mnist import Mnist
 from capsmodel.data.splits import hashed_draws
 from capsmodel.functional.images import squares_of
+from capsmodel.settings.parts import kind_of
 
 _SIDE = 28
 _CROP = _SIDE // 2  # enlarged twofold
@@ -77,6 +78,11 @@ class MnistOnFashion(DataSet):
         f"{Mnist.fingerprint} on {FashionMnist.fingerprint}".encode()
     ).hexdigest()
     contrast: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+    @property
+    def images_of(self) -> tuple[str, ...]:
+        """The kinds of the digits and of their grounds."""
+        return kind_of(self.digits), kind_of(self.clothing)
 
     def prepare(self) -> None:
         """Make sure that the images of both exist; download them if necessary.

@@ -151,6 +151,11 @@ class OverlaidDataSet(DataSet, ABC):
     halved: bool = False
 
     @property
+    def images_of(self) -> tuple[str, ...]:
+        """The kind of the originals."""
+        return (kind_of(self.source),)
+
+    @property
     def image_shape(self) -> tuple[int, int, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """36 by 36 grey pixels; halved, 18 by 18."""
         return (1, 18, 18) if self.halved else (1, 36, 36)

@@ -33,7 +33,8 @@ class UntilDecided(Settings):
     most one table of twenty without a difference has anything in bold at any look. No look is left
     out or added, so the number of seeds is no matter of taste.
 
-    Seeds are 0, 1, 2 and so on. Each look costs some certainty at the end: plan few.
+    Seeds are 0, 1, 2 and so on, or begin with `first_seed`. Each look costs some certainty at the
+    end: plan few.
 
     Attributes:
         first: Seeds of every arm at the first look.
@@ -43,6 +44,7 @@ class UntilDecided(Settings):
         margin_points: As `Sweep.margin_points`: without it no arm is decided by being equivalent.
         primary_of: Kind of the sweep's evaluation whose primary figure is judged, in place of the
             test error.
+        first_seed: The first of its seeds.
     """
 
     first: Annotated[Count, Field(ge=FEWEST_SEEDS)] = FEWEST_SEEDS
@@ -50,6 +52,7 @@ class UntilDecided(Settings):
     looks: tuple[Count, ...] = ()
     margin_points: Annotated[float, Field(gt=0, le=100, strict=True)] | None = None
     primary_of: str = ""
+    first_seed: Seed = 0
 
     @model_validator(mode="after")
     def _looks_rise(self) -> Self:
@@ -67,6 +70,11 @@ class UntilDecided(Settings):
                 f"{list(self.looks)}: leave it out for {list(_usual(self.first, self.most))}."
             )
         return self
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of an arm that is decided at no look before the last."""
+        return tuple(range(self.first_seed, self.first_seed + self.most))
 
     @property
     def seeds_at_looks(self) -> tuple[int, ...]:

@@ -68,6 +68,12 @@ SYNTAX: Mapping[str, OptionSyntax] = {
     "warm_start": OptionSyntax(
         metavar="SWEEP", read=lambda _, name: name_of(name), complete=launched_sweeps
     ),
+    "only": OptionSyntax(
+        "--only",
+        metavar="DATA_SET",
+        annotation=list[str] | None,
+        read=lambda _, names: tuple(names) if names else None,
+    ),
     "evaluations_only": OptionSyntax("--evaluations-only"),
     "retrain": OptionSyntax("--retrain"),
     "replace": OptionSyntax("--replace"),
@@ -108,6 +114,8 @@ def launch_arguments(options: Mapping[str, Any]) -> list[str]:
         flag = _flag(name)
         if name == "settings":
             arguments += [f"{flag}={path}={json.dumps(setting)}" for path, setting in value.items()]
+        elif name == "only":
+            arguments += [f"{flag}={data_set}" for data_set in value]
         elif name == "tags":
             arguments += [f"{flag}={tag}" for tag in value or ("",)]
         elif isinstance(value, tuple):

@@ -123,6 +123,10 @@ class LaunchOptions(Changes):
     reports: str | Path = Field(
         default="reports", description="Folder in which the sweep's report gets its own folder."
     )
+    only: tuple[str, ...] | None = Field(
+        default=None,
+        description="Of a sweep across data sets, this data set alone; repeatable.",
+    )
     notify: str | None = Field(
         default=None,
         repr=False,  # it may hold a token

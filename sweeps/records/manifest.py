@@ -17,7 +17,7 @@ from pydantic import (
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective, find_metric, metric_names
 from capsmodel.settings.parts import later
 from capsmodel.spelling import unknown
-from search_spaces.tables import AblationTable, RecordedTable
+from search_spaces.tables import AblationTable, PartOfAcross, RecordedTable
 from sweeps.records.bounds import (
     MOST_ARMS,
     MOST_CELLS,
@@ -130,6 +130,7 @@ class Manifest(_Frozen):
             each with the reason.
         tags: What the last launch that gave any calls it by.
         note: What the last launch that gave one says of it.
+        part_of: The sweep across data sets that it is one data set of; None for any other sweep.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -155,6 +156,7 @@ class Manifest(_Frozen):
     not_covered: Annotated[tuple[Line, ...], Field(max_length=10_000)] = later(())
     tags: RecordedTags = later(())
     note: RecordedNote = later("")
+    part_of: PartOfAcross | None = later(None)
 
     @model_validator(mode="after")
     def _arms_are_told_apart(self) -> Self:

@@ -9,12 +9,13 @@ from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch_options import LaunchOptions, takes_options
 
 if TYPE_CHECKING:  # these load torch
+    from sweeps.execution.across.launch import PlanAcross
     from sweeps.execution.plan.definition import Launchable
     from sweeps.execution.survey.survey import Survey
 
 
 @takes_options(LaunchOptions)
-def plan(sweep: "Launchable", *, options: LaunchOptions) -> "Survey":
+def plan(sweep: "Launchable", *, options: LaunchOptions) -> "Survey | PlanAcross":
     """Return what a launch would do. Writes nothing.
 
     The arguments are those of `run`.
@@ -24,10 +25,15 @@ def plan(sweep: "Launchable", *, options: LaunchOptions) -> "Survey":
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
     from search_spaces.data_fingerprint import forget_loaded_data
+    from sweeps.execution.across.launch import plan_across
+    from sweeps.execution.plan.definition import declared_sweep
     from sweeps.execution.survey.survey import survey_of
 
     forget_loaded_data()
-    return survey_of(sweep, options, capacity_of(options.resources), reads_all_sweeps=True)
+    declared, capacity = declared_sweep(sweep), capacity_of(options.resources)
+    if declared.sweep.across:
+        return plan_across(declared, options, capacity)
+    return survey_of(declared, options, capacity, reads_all_sweeps=True)
 
 
 @takes_options(LaunchOptions)
@@ -49,8 +55,12 @@ def run(sweep: "Launchable", *, options: LaunchOptions) -> SweepResult:
     with early_engine(sweep, options) as begun:
         with interrupt_delayed():
             from search_spaces.data_fingerprint import forget_loaded_data
+            from sweeps.execution.across.launch import launch_across
             from sweeps.execution.engine.policies import Policies
             from sweeps.execution.launch.launch import launch
+            from sweeps.execution.plan.definition import declared_sweep
 
         forget_loaded_data()
-        return launch(sweep, options, Policies(begun=begun))
+        declared = declared_sweep(sweep)
+        launch_it = launch_across if declared.sweep.across else launch
+        return launch_it(declared, options, Policies(begun=begun))

@@ -28,7 +28,7 @@ from search_spaces.part_code import code_in_file
 from search_spaces.plans.base import Arm
 from search_spaces.plans.search import Search
 from search_spaces.plans.unbuildable import check_networks
-from search_spaces.sweep import LONGEST_DESCRIPTION, Sweep
+from search_spaces.sweep import LONGEST_DESCRIPTION, ColumnSweep, Sweep
 from search_spaces.sweep_file import code_outside, sweep_from_file
 from search_spaces.sweep_source import is_file_name, syntax_tree
 from search_spaces.tables import EvaluationsTable
@@ -661,6 +661,7 @@ def _definition(
         "not_covered": tuple(code_outside(source).not_covered),
         **own_plan_fields(sweep, source),
         **looks_fields(sweep),
+        "part_of": sweep.part_of if isinstance(sweep, ColumnSweep) else None,
     }
     manifest = Manifest.model_validate(fields)
     return SweepDefinition(

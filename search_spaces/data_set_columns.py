@@ -1,0 +1,160 @@
+"""The data sets of a sweep across several: the columns of its table, each a sweep of its own."""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from capsmodel.config import TrainingConfig
+from capsmodel.data import DataSet
+from capsmodel.evaluation import Evaluation
+from capsmodel.spelling import unknown
+from search_spaces.plans.base import Arm
+from search_spaces.tables import DataSetsTable, column_sweep_name
+
+DATA = "data"
+SEEDS = "seeds"
+FEWEST_FOR_OTHERS = 6
+"""Fewer data sets say nothing of others."""
+_FEWEST_DATA_SETS = 2
+_MOST_FIRST_SEEDS = 1_000_000
+_SEEDS_BETWEEN = 1_000
+_OF_THE_SAME_IMAGES = {"split_seed": None, "train_fraction": 1.0, "fraction": 1.0}
+
+ColumnName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9][^\x00-\x1f\x7f/\\]{0,39}$"),
+    Field(description="a text of up to 40 characters that begins with a letter or a digit"),
+]
+
+
+def first_seed_of(data_set: str) -> int:
+    """Return the number that is added to each seed of a sweep on a data set.
+
+    It depends on the data set's name alone: other data sets and their order change no trial key.
+    Seeds are other numbers on each data set, as results of one seed on two data sets may correlate,
+    which the intervals over data sets do not allow for.
+    """
+    digest = int.from_bytes(hashlib.sha256(data_set.encode()).digest()[:8], "big")
+    return _SEEDS_BETWEEN * (1 + digest % _MOST_FIRST_SEEDS)
+
+
+def check_data_sets(across: Mapping[str, Mapping[str, Any]], sweep: str) -> None:
+    """Check names of data sets, and that each says its data.
+
+    Raises:
+        ValueError: For the first that is not allowed.
+    """
+    if len(across) < _FEWEST_DATA_SETS:
+        raise ValueError(
+            f"across takes at least {_FEWEST_DATA_SETS} data sets, got {len(across)}: for one data "
+            f"set, set it in the base."
+        )
+    sweeps: dict[str, str] = {}
+    for data_set, settings in across.items():
+        name = column_sweep_name(sweep, data_set)
+        if name in sweeps:
+            raise ValueError(
+                f"The data sets '{sweeps[name]}' and '{data_set}' differ in letters that names of "
+                f"files do not hold: rename one."
+            )
+        sweeps[name] = data_set
+        if not any(path == DATA or path.startswith(f"{DATA}.") for path in settings):
+            raise ValueError(
+                f"The data set '{data_set}' does not say its data: give it '{DATA}', such as "
+                f"{{'{DATA}': 'mnist'}}."
+            )
+
+
+def check_arms_of_column(data_set: str, settings: Mapping[str, Any], arms: Sequence[Arm]) -> None:
+    """Check that no arm varies what its data set sets.
+
+    Raises:
+        ValueError: For the first setting that both set.
+    """
+    leaves = _leaves(settings)
+    for arm in arms:
+        for path in arm.changes:
+            for leaf in leaves:
+                if path == leaf or leaf.startswith(f"{path}."):
+                    raise ValueError(
+                        f"The arm '{arm.name}' sets {path}, and the data set '{data_set}' sets "
+                        f"{leaf}: leave one of them out."
+                    )
+
+
+def _leaves(settings: Mapping[str, Any], above: str = "") -> list[str]:
+    """Return the paths that settings set, those inside a part written as a dict too."""
+    paths: list[str] = []
+    for name, value in settings.items():
+        path = f"{above}{name}"
+        inside = isinstance(value, Mapping) and value
+        paths += _leaves(value, f"{path}.") if inside else [path]
+    return paths
+
+
+def check_columns_together(
+    bases: Mapping[str, TrainingConfig], seeds: Mapping[str, Sequence[int]]
+) -> None:
+    """Check that data sets make columns of one table.
+
+    Args:
+        bases: Data set -> the base on it.
+        seeds: Data set -> its seeds.
+
+    Raises:
+        ValueError: If two have unlike tasks or the same test images, or share only some seeds.
+    """
+    for (one, base), (other, other_base) in combinations(bases.items(), 2):
+        if (task := base.data.task.kind) != (other_task := other_base.data.task.kind):
+            raise ValueError(
+                f"The data sets '{one}' and '{other}' have unlike tasks ({task} and {other_task}), "
+                f"whose errors are not comparable: declare a sweep for each task."
+            )
+        if _all_images(base.data) == _all_images(other_base.data):
+            raise ValueError(
+                f"The data sets '{one}' and '{other}' are the same data: leave one out, or vary "
+                f"their difference as an arm."
+            )
+    _check_seeds(seeds)
+
+
+def check_table_of_columns(
+    table: DataSetsTable, data_sets: Collection[str], evaluations: Sequence[Evaluation]
+) -> None:
+    """Check that what the table over data sets names exists.
+
+    Raises:
+        ValueError: For the first name that does not, with the near ones.
+    """
+    for data_set in table.published:
+        if data_set not in data_sets:
+            raise ValueError(unknown("data set of published values", data_set, [*data_sets]))
+    kinds = [evaluation.kind for evaluation in evaluations if evaluation.primary]
+    if table.primary_of and table.primary_of not in kinds:
+        raise ValueError(unknown("evaluation with a primary figure", table.primary_of, kinds))
+    if table.other_data_sets and len(data_sets) < FEWEST_FOR_OTHERS:
+        raise ValueError(
+            f"A verdict on other data sets takes at least {FEWEST_FOR_OTHERS} data sets, got "
+            f"{len(data_sets)}: leave other_data_sets out."
+        )
+
+
+def _check_seeds(seeds: Mapping[str, Sequence[int]]) -> None:
+    """Check that all data sets have the same seeds, or no two have any in common."""
+    if len({frozenset(of_data_set) for of_data_set in seeds.values()}) == 1:
+        return
+    for one, other in combinations(seeds, 2):
+        if common := {*seeds[one]} & {*seeds[other]}:
+            raise ValueError(
+                f"The data sets '{one}' and '{other}' have seed {min(common)} in common: give all "
+                f"data sets the same '{SEEDS}', or each other numbers."
+            )
+
+
+def _all_images(data: DataSet) -> DataSet:
+    fields = type(data).model_fields
+    whole = {name: value for name, value in _OF_THE_SAME_IMAGES.items() if name in fields}
+    return data.model_copy(update=whole)

@@ -1,0 +1,1 @@
+"""Sweeps across data sets: what the records of all their data sets say together."""

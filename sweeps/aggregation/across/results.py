@@ -1,0 +1,88 @@
+"""What the table over all data sets is made from: the results on each of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from search_spaces.tables import DataSetsTable, column_sweep_name
+from sweeps.aggregation.results.sweep_results import Results, read_results
+from sweeps.records.manifest import Manifest
+from sweeps.tracking.store import RecordStore
+from sweeps.tracking.validation import unknown_sweep
+
+
+@dataclass(frozen=True)
+class ResultsAcross:
+    """What the tables of a sweep across data sets are made from.
+
+    Attributes:
+        sweep: Its name.
+        columns: Data set -> its results in the order of the table, None where it was not launched.
+        table: The table over all data sets, as the last launch declared it.
+    """
+
+    sweep: str
+    columns: Mapping[str, Results | None]
+    table: DataSetsTable
+
+    @property
+    def launched(self) -> dict[str, Results]:
+        """Data set -> its results, of those that were launched."""
+        return {name: results for name, results in self.columns.items() if results}
+
+
+def column_manifests(store: RecordStore, sweep: str) -> dict[str, Manifest]:
+    """Return the manifest of each launched data set of a sweep across several, in no order.
+
+    Returns:
+        Data set -> manifest; empty if there is no such sweep.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    if not store.exists():
+        return {}
+    names = [name for name in store.sweeps() if name.startswith(column_sweep_name(sweep, ""))]
+    manifests = [store.manifest(name) for name in names]
+    return {
+        manifest.part_of.data_set: manifest
+        for manifest in manifests
+        if manifest.part_of and manifest.part_of.sweep == sweep
+    }
+
+
+def data_sets_of(manifests: Mapping[str, Manifest]) -> tuple[str, ...]:
+    """Return the data sets of a sweep across several in the order of its table.
+
+    Data sets that a later launch has added are in the manifests that it wrote, and those are the
+    longest lists, as no launch drops one.
+    """
+    lists = [manifest.part_of.data_sets for manifest in manifests.values() if manifest.part_of]
+    longest = max(lists, key=len, default=())
+    return tuple(dict.fromkeys((*longest, *manifests)))
+
+
+def read_across(store: RecordStore, sweep: str) -> ResultsAcross:
+    """Return the results of a sweep across data sets.
+
+    Raises:
+        BadInput: If there is no such sweep.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    manifests = column_manifests(store, sweep)
+    if not manifests:
+        raise unknown_sweep(sweep, sweeps_and_across(store.sweeps()), store.address)
+    data_sets = data_sets_of(manifests)
+    parts = [manifests[name].part_of for name in data_sets if name in manifests]
+    return ResultsAcross(
+        sweep=sweep,
+        columns={
+            name: read_results(store, manifests[name].sweep) if name in manifests else None
+            for name in data_sets
+        },
+        table=next((part.table for part in parts if part), DataSetsTable()),
+    )
+
+
+def sweeps_and_across(sweeps: Sequence[str]) -> list[str]:
+    """Return names of sweeps with those of the sweeps across data sets that they belong to."""
+    return sorted({*sweeps, *(name.partition("--")[0] for name in sweeps)})

@@ -1,0 +1,1 @@
+"""Launches of a sweep across data sets: one after the other, the sweep of each data set."""

@@ -1,0 +1,201 @@
+"""A launch across data sets, and what it would do."""
+
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sweeps.aggregation.across.report import write_report_across
+from sweeps.aggregation.across.results import column_manifests
+from sweeps.aggregation.rendering.contents import Report
+from sweeps.aggregation.rendering.notebook_pieces import block, summary
+from sweeps.execution.across.columns import (
+    LaunchedColumn,
+    check_launched,
+    columns_of,
+)
+from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
+from sweeps.execution.engine.policies import BY_DEFAULT, Policies
+from sweeps.execution.launch.launch import check_options, launch, surveyed
+from sweeps.execution.launch.result import INTERRUPTED, SweepResult
+from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.launch_process.launch_lock import readable_places, usable_places
+from sweeps.execution.plan.definition import DeclaredSweep
+from sweeps.execution.survey.survey import Survey, survey_of
+from sweeps.execution.view.live_view import print_line
+from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
+from sweeps.tracking.opening import open_store
+
+_NOT_ALL = 3
+
+
+@dataclass(frozen=True, repr=False)
+class PlanAcross:
+    """What a launch across data sets would do.
+
+    Attributes:
+        sweep: Its name.
+        surveys: Data set -> what there is to do on it.
+    """
+
+    sweep: str
+    surveys: Mapping[str, Survey]
+
+    def __repr__(self) -> str:
+        return summary("PlanAcross", self.sweep, f"{len(self.surveys)} data sets")
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: the plan of each data set."""
+        return block(
+            f"plan of {self.sweep}", *(survey._repr_html_() for survey in self.surveys.values())
+        )
+
+    @property
+    def estimate_seconds(self) -> float | None:
+        """Estimated seconds on all data sets, None if one cannot be estimated."""
+        seconds = [survey.estimate_seconds for survey in self.surveys.values()]
+        known = [each for each in seconds if each is not None]
+        return sum(known) if len(known) == len(seconds) else None
+
+    @property
+    def refusal(self) -> str | None:
+        """Why `run` would refuse it, None if it would not."""
+        refusals = {name: survey.refusal for name, survey in self.surveys.items()}
+        return next((_on(name, why) for name, why in refusals.items() if why), None)
+
+
+def plan_across(
+    declared: DeclaredSweep, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
+) -> PlanAcross:
+    """Return what a launch across data sets would do. Writes nothing.
+
+    Raises:
+        BadInput: If it cannot be launched.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    columns = _checked_columns(declared, options)
+    surveys: dict[str, Survey] = {}
+    for column in columns:
+        with _named(column.data_set):
+            surveys[column.data_set] = survey_of(
+                column.declared, column.options, capacity, reads_all_sweeps=True
+            )
+    return PlanAcross(_name(declared, options), surveys)
+
+
+def launch_across(
+    declared: DeclaredSweep, options: LaunchOptions, policies: Policies = BY_DEFAULT
+) -> SweepResult:
+    """Launch the sweep of each data set, one after the other, and write the report over all.
+
+    All are checked and their data fetched before the first trains. A data set whose launch is
+    refused later does not keep the others from theirs.
+
+    Args:
+        declared: The sweep across data sets.
+        options: The options of the launch.
+        policies: As of `launch`; an engine that was started early is the first data set's.
+
+    Raises:
+        SweepError: If it cannot be launched; nothing was written then.
+    """
+    check_options(options)
+    usable_places(options.storage, options.tracking_uri)
+    columns = _checked_columns(declared, options)
+    for column in columns:
+        with _named(column.data_set):
+            surveyed(column.declared, column.options, policies)
+    name, ended = _name(declared, options), _launched_in_order(columns, options, policies)
+    result = _joined(name, ended)
+    return result if result.exit_code == INTERRUPTED else _with_report(result, options)
+
+
+def _launched_in_order(
+    columns: Sequence[LaunchedColumn], options: LaunchOptions, policies: Policies
+) -> dict[str, SweepResult | SweepError]:
+    """Return how the launch of each data set ended, or why it was refused."""
+    ended: dict[str, SweepResult | SweepError] = {}
+    started = time.monotonic()
+    for number, column in enumerate(columns, 1):
+        limit = options.time_limit_seconds
+        if limit is not None:
+            limit = max(limit - (time.monotonic() - started), 1.0)
+        sweep = column.declared.sweep.name
+        print_line(f"Data set {number} of {len(columns)}: {column.data_set} ({sweep}).")
+        limited = column.options.model_copy(update={"time_limit_seconds": limit})
+        try:
+            ended[column.data_set] = result = launch(column.declared, limited, policies)
+        except SweepError as error:
+            ended[column.data_set] = error
+            print_line(_on(column.data_set, str(error)))
+            continue
+        finally:
+            policies = replace(policies, begun=None)
+        if result.exit_code == INTERRUPTED:
+            break
+    return ended
+
+
+def _joined(name: str, ended: Mapping[str, SweepResult | SweepError]) -> SweepResult:
+    """Return how a launch across data sets ended."""
+    results = {key: each for key, each in ended.items() if isinstance(each, SweepResult)}
+    refused = {key: each for key, each in ended.items() if isinstance(each, SweepError)}
+    codes = {result.exit_code for result in results.values()} | {_NOT_ALL for _ in refused}
+    why = [_on(key, str(error)) for key, error in refused.items()]
+    why += [_on(key, each.stop_reason) for key, each in results.items() if each.stop_reason]
+    complaints = [_on(key, each.complaint) for key, each in results.items() if each.complaint]
+    return SweepResult(
+        sweep=name,
+        num_cells=sum(each.num_cells for each in results.values()),
+        num_filled=sum(each.num_filled for each in results.values()),
+        num_trained=sum(each.num_trained for each in results.values()),
+        exit_code=max(codes),
+        is_recorded=all(each.is_recorded for each in results.values()),
+        complaint=" ".join(complaints),
+        stop_reason=" ".join(why),
+        failures=tuple(
+            replace(failure, arm=f"{failure.arm} on {key}")
+            for key, each in results.items()
+            for failure in each.failures
+        ),
+    )
+
+
+def _with_report(result: SweepResult, options: LaunchOptions) -> SweepResult:
+    """Return a result with the report over all data sets, unless the store is unreachable."""
+    storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
+    try:
+        report: Report = write_report_across(
+            open_store(tracking_uri, storage.root), result.sweep, Path(options.reports)
+        )
+    except StoreUnreachable as error:
+        return replace(result, exit_code=_NOT_ALL, is_recorded=False, complaint=str(error))
+    return replace(result, report=report)
+
+
+def _checked_columns(declared: DeclaredSweep, options: LaunchOptions) -> tuple[LaunchedColumn, ...]:
+    storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
+    columns = columns_of(declared, options)
+    name = _name(declared, options)
+    store = open_store(tracking_uri, storage.root)
+    sweeps = store.sweeps() if store.exists() else []
+    check_launched(name, [*declared.sweep.across], column_manifests(store, name), sweeps)
+    return columns
+
+
+def _name(declared: DeclaredSweep, options: LaunchOptions) -> str:
+    return options.name or declared.sweep.name
+
+
+@contextmanager
+def _named(data_set: str) -> Generator[None]:
+    """Name the data set in whatever is refused in the block."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(_on(data_set, str(error))) from error
+
+
+def _on(data_set: str, sentence: str) -> str:
+    return f"Data set '{data_set}': {sentence}"
