@@ -100,7 +100,7 @@ class Sweep(Settings):
     evaluations: tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...] = ()
     margin_points: Annotated[float, Field(gt=0, le=100, strict=True)] | None = None
     split_seeds: tuple[Seed, ...] = ()
-    across: Annotated[dict[ColumnName, dict[str, Any]], Field(default_factory=dict)]
+    across: dict[ColumnName, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
     across_table: DataSetsTable = DataSetsTable()
 
     @classmethod

@@ -134,6 +134,10 @@ class AffineDataSet(DataSet, ABC):
         """Those of the originals."""
         return self._originals(1.0).num_classes
 
+    def downloads(self) -> dict[str, int | None]:
+        """Return the missing files of the originals."""
+        return self.source().downloads()
+
     def prepare(self) -> None:
         """Make sure that the originals exist; download them if necessary.
 

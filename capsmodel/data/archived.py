@@ -54,6 +54,14 @@ class ArchivedImages(DataSet, ABC):
         """
         self._indices()
 
+    def downloads(self) -> dict[str, int | None]:
+        """Return the missing files: name -> bytes, None where the publisher does not give them.
+
+        Raises:
+            ValueError: If an existing file cannot be read.
+        """
+        return {file.name: file.num_bytes for file in self.archives.lacking()}
+
     def load(self, device: str | torch.device) -> DataSplits:
         """Return the splits as tensors on a device; the files are read once per process.
 

@@ -235,6 +235,14 @@ class DataSet(Part, ABC):
             ValueError: If they neither exist nor can be downloaded.
         """
 
+    def downloads(self) -> dict[str, int | None]:
+        """Return the missing files that `prepare` downloads: name -> bytes, None where not known.
+
+        Raises:
+            ValueError: If an existing file cannot be read.
+        """
+        return {}
+
     def files(self) -> Iterable[str | os.PathLike[str]]:
         """Return the files that `load` reads; none by default.
 

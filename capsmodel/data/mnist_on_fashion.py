@@ -84,6 +84,10 @@ class MnistOnFashion(DataSet):
         """The kinds of the digits and of their grounds."""
         return kind_of(self.digits), kind_of(self.clothing)
 
+    def downloads(self) -> dict[str, int | None]:
+        """Return the missing files of the originals."""
+        return self.digits().downloads() | self.clothing().downloads()
+
     def prepare(self) -> None:
         """Make sure that the images of both exist; download them if necessary.
 

@@ -160,6 +160,10 @@ class OverlaidDataSet(DataSet, ABC):
         """36 by 36 grey pixels; halved, 18 by 18."""
         return (1, 18, 18) if self.halved else (1, 36, 36)
 
+    def downloads(self) -> dict[str, int | None]:
+        """Return the missing files of the originals."""
+        return self.source().downloads()
+
     def prepare(self) -> None:
         """Make sure that the originals exist; download them if necessary.
 

@@ -17,6 +17,7 @@ from sweeps.aggregation.rendering.notebook_pieces import (
     summary,
     value_text,
 )
+from sweeps.aggregation.results.across_results import sweeps_by_data_set
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.ranking import RankedArm, ranking, without_place
 from sweeps.aggregation.results.search_results import search_results
@@ -74,6 +75,7 @@ class BestConfig:
             predictions of the same validation images.
         num_parameters: What it costs, of a search that minds it; None of others.
         splits: Seed -> split of its data, in place of that in `config`; empty where all have one.
+        data_set: That of a sweep across several on which it is ranked; "" of any other sweep.
     """
 
     rank: int
@@ -94,6 +96,7 @@ class BestConfig:
     metric: Metric = field(repr=False)
     store: RecordStore = field(repr=False, compare=False)
     splits: Mapping[int, int] = field(default_factory=dict[int, int])
+    data_set: str = ""
 
     def __repr__(self) -> str:
         value = f"{self.metric.text} {mean_text(self.value, self.metric)}"
@@ -229,7 +232,8 @@ def best_configs(
     means keep the sweep's order. Of a search these are the arms that it ran again, ranked by its
     objective on those fresh seeds alone; until that is over, the proposals that ran to full length
     by the seeds that found them, which are not confirmed. Of a search with a cost these are the
-    arms of its front alone, none with more parameters than those before it.
+    arms of its front alone, none with more parameters than those before it. A sweep across data
+    sets has a ranking on each of them, one after the other.
 
     Args:
         name: The sweep's name.
@@ -242,7 +246,8 @@ def best_configs(
         StoreUnreachable: If the tracking store does not answer.
     """
     check_count(count)
-    return [*ranked_configs(name, tracking_uri, storage).configs[:count]]
+    rankings = rankings_by_data_set(name, tracking_uri, storage)
+    return [config for ranked in rankings.values() for config in ranked.configs[:count]]
 
 
 def check_count(count: int | None) -> None:
@@ -253,6 +258,27 @@ def check_count(count: int | None) -> None:
     """
     if count is not None and count < 1:
         raise BadInput(f"At least one configuration is asked for, given was {count}.")
+
+
+def rankings_by_data_set(
+    name: str, tracking_uri: str | RecordStore | None = None, storage: str | None = None
+) -> dict[str, Ranking]:
+    """Return the ranked arms of a sweep on each of its data sets, in the order of its table.
+
+    Returns:
+        Data set -> ranking; "" -> the only ranking of a sweep of one data set.
+
+    Raises:
+        BadInput: If there is no such sweep or store.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    store = open_to_read(tracking_uri, storage)
+    rankings = dict[str, Ranking]()
+    for data_set, sweep in (sweeps_by_data_set(store, name) or {"": name}).items():
+        ranked = ranked_configs(sweep, store, storage)
+        configs = tuple(replace(config, data_set=data_set) for config in ranked.configs)
+        rankings[data_set] = replace(ranked, configs=configs)
+    return rankings
 
 
 def ranked_configs(

@@ -1,14 +1,17 @@
 """Records as pandas frames, whose columns have units in `frame.attrs["units"]`."""
 
+import functools
+import inspect
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, cast
 
 from capsmodel.metrics import HEALTH, Metric, find_metric
 from capsmodel.spelling import hint
 from sweeps.aggregation.rendering.table import Value
+from sweeps.aggregation.results.across_results import sweeps_by_data_set
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.results.varied_settings import setting_value
 from sweeps.aggregation.tables.trials_table import (
@@ -21,7 +24,7 @@ from sweeps.aggregation.tables.trials_table import (
 from sweeps.records.errors import BadInput
 from sweeps.records.labels import tags_text
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
-from sweeps.records.trial_record import EPOCH_METRICS, Json, Outcome, TrialRecord
+from sweeps.records.trial_record import EPOCH_METRICS, SLUG, Json, Outcome, TrialRecord
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 from sweeps.tracking.validation import unknown_name
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sweeps.aggregation.results.predictions import SplitPredictions
+
+DATA_SET = "data_set"
+"""The first column of a frame over several data sets."""
 
 SWEEP = "sweep"
 """The first column of a frame over several sweeps."""
@@ -85,6 +91,7 @@ _OF_AN_EVALUATION = {
     "value": "float64",
 }
 Place = Mapping[str, Any]
+_Arguments = ParamSpec("_Arguments")
 _TYPES = {
     "sweep": "str",
     "description": "str",
@@ -127,6 +134,40 @@ class CellRow:
     columns: Mapping[str, Value]
 
 
+def of_each_data_set(
+    frame_of: "Callable[_Arguments, pd.DataFrame]",
+) -> "Callable[_Arguments, pd.DataFrame]":
+    """Return a function of a sweep that also takes one across data sets: its frames joined.
+
+    Their first column is the data set.
+    """
+
+    @functools.wraps(frame_of)
+    def joined(*args: _Arguments.args, **options: _Arguments.kwargs) -> "pd.DataFrame":
+        place: Any = inspect.signature(frame_of).bind(*args, **options).arguments
+        name, tracking_uri, storage = map(place.get, ("name", "tracking_uri", "storage"))
+        if not isinstance(name, str) or not SLUG.fullmatch(name):
+            return frame_of(*args, **options)
+        store = open_to_read(tracking_uri, storage)
+        sweeps = sweeps_by_data_set(store, name)
+        if not sweeps:
+            return frame_of(*args, **options)
+        import pandas as pd
+
+        call = cast(Any, frame_of)
+        frames = [
+            call(**{**place, "name": sweep, "tracking_uri": store}) for sweep in sweeps.values()
+        ]
+        for data_set, frame in zip(sweeps, frames, strict=True):
+            frame.insert(0, DATA_SET, data_set)
+        whole = pd.concat(frames, ignore_index=True)
+        whole.attrs[UNITS] = {k: v for frame in frames for k, v in frame.attrs[UNITS].items()}
+        return whole
+
+    return joined
+
+
+@of_each_data_set
 def trials(
     name: str | None = None,
     tracking_uri: str | RecordStore | None = None,
@@ -149,7 +190,8 @@ def trials(
     `trials().query("`model.routing` == 'em' and test_error < 0.02")`.
 
     Args:
-        name: The sweep's name; None for the trials of all sweeps.
+        name: The sweep's name; None for the trials of all sweeps. Of a sweep across data sets the
+            frame has those of all, and their name as its first column.
         tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
         where: No longer an option: filter the frame with pandas.
@@ -267,6 +309,7 @@ def _unit(name: str, declared: Iterable[Metric]) -> str | None:
     return metric.unit if metric else _OF_COLUMNS.get(name)
 
 
+@of_each_data_set
 def curves(
     name: str | None = None,
     tracking_uri: str | RecordStore | None = None,
@@ -363,6 +406,7 @@ def _lines(row: CellRow, histories: Mapping[str, Mapping[str, History]]) -> list
     ]
 
 
+@of_each_data_set
 def predictions(
     name: str,
     tracking_uri: str | RecordStore | None = None,
@@ -415,6 +459,7 @@ def predictions(
     return with_units(none)
 
 
+@of_each_data_set
 def evaluations(
     name: str, tracking_uri: str | RecordStore | None = None, storage: str | None = None
 ) -> "pd.DataFrame":

@@ -169,6 +169,20 @@ class PlanAnswer(Shape):
     """Whether all is trained, evaluated and recorded, so that `run` only rebuilds the report."""
 
 
+class PlanAcrossAnswer(Shape):
+    """`capsweep plan` of a sweep across data sets."""
+
+    format: Literal["capsweep.plan_across/1"] = "capsweep.plan_across/1"
+    sweep: str
+    """Its name."""
+    data_sets: dict[str, PlanAnswer]
+    """Data set -> what `run` would do on it, in the order in which they are trained."""
+    estimate_seconds: float | None
+    """Estimated duration of the launch; null if that on one data set cannot be estimated."""
+    refusal: str | None
+    """Why `run` would refuse it; null if it would not."""
+
+
 class FailedCell(Shape):
     """A cell that stayed empty because its trial raised an error."""
 
@@ -300,6 +314,8 @@ class BestTrial(Shape):
 class BestArmAnswer(Shape):
     """An arm with its rank."""
 
+    data_set: str
+    """The data set on which it is ranked; "" if the sweep has one data set."""
     rank: int
     """From 1."""
     arm: str

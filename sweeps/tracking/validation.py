@@ -81,6 +81,13 @@ def single_record(records: Mapping[str, TrialRecord], prefix: str, address: str)
 
 def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> UnknownSweep:
     """Return the error for a sweep that does not exist, with the nearest known name."""
+    if of_data_sets := [name for name in known if name.startswith(f"{sweep}--")]:
+        return UnknownSweep(
+            f"'{sweep}' is a sweep across data sets: give the sweep of one of them: "
+            f"{', '.join(of_data_sets)}.",
+            str(sweep),
+            has_hint=True,
+        )
     near = hint(str(sweep), known)
     return UnknownSweep(
         f"There is no sweep '{sweep}' in {place_words(address)}.{near}"

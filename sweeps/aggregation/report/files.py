@@ -18,9 +18,10 @@ from sweeps.aggregation.rendering.renderers import (
 from sweeps.aggregation.rendering.result_files import write_results
 from sweeps.aggregation.report.drawn_figures import DrawnFigures
 from sweeps.aggregation.report.making import make_report
+from sweeps.aggregation.report.making_across import make_report_across
+from sweeps.aggregation.results.across_results import read_across, sweeps_by_data_set
 from sweeps.aggregation.results.sweep_results import read_results
 from sweeps.records.errors import BadInput, StoreUnreachable
-from sweeps.records.manifest import Manifest
 from sweeps.storage.folder import Folder
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore, ReportPublisher
@@ -126,12 +127,13 @@ def report_files(
         BadInput: If there is no such sweep, or a name is no slug.
         StoreUnreachable: If the tracking store does not answer.
     """
-    results = read_results(store, sweep)
-    manifest = results.manifest
-    report = make_report(results, tables, style)
+    if sweeps_by_data_set(store, sweep):
+        report = make_report_across(read_across(store, sweep))
+    else:
+        report = make_report(read_results(store, sweep), tables, style)
     with drawn.reused(report) if drawn else nullcontext():
         files = list(render(report, renderers))
-    _check_files(manifest, [name for name, _ in files])
+    _check_files(sweep, [name for name, _ in files])
     return report, files
 
 
@@ -260,6 +262,10 @@ def write_paper(
 
 def why_not_published(store: RecordStore, sweep: str, report: Report) -> tuple[str, ...]:
     """Publish the report. If that fails, return the reason: the files are written already."""
+    if sweeps_by_data_set(
+        store, sweep
+    ):  # which has no record: those of its data sets have their reports
+        return ()
     try:
         publish_report(store.publisher(), store.sweep_id(sweep), report)
     except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
@@ -278,15 +284,13 @@ def publish_report(records: ReportPublisher, sweep_id: str, report: Report) -> N
     records.publish_files(sweep_id, report.paths)
 
 
-def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
+def _check_files(sweep: str, names: Sequence[str]) -> None:
     """Check that no two files share a name: tables derive further names from their own."""
     counts = Counter(names)
     if outside := next((name for name in names if Path(name).name != name), None):
         raise BadInput(f"'{outside}' cannot be a file's name: name the table by a word.")
     if twice := next((name for name in names if counts[name] > 1), None):
-        raise BadInput(
-            f"Two tables of sweep '{manifest.sweep}' would be written to '{twice}': rename one."
-        )
+        raise BadInput(f"Two tables of sweep '{sweep}' would be written to '{twice}': rename one.")
 
 
 def _content(folder: Folder, name: str, expected: bytes) -> bytes | None:

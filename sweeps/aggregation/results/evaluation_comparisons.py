@@ -281,32 +281,34 @@ def _shown(
     return shown.first(num_images) if shown else None
 
 
-def judged_table(
+def primary_table(
     manifest: Manifest,
     arms: Sequence[ArmResults],
     wrong: WrongImages,
     predictions: Mapping[str, Predictions],
+    *,
+    evaluation_key: str,
 ) -> list[MeasuredArm]:
-    """Return arms with the primary figure that a plan of looks judges, as a cost.
+    """Return arms with the primary figure of an evaluation, as a cost; none if it has no such one.
 
     Args:
-        manifest: Its plan names the evaluation.
+        manifest: It declares the evaluation.
         arms: With their trials.
         wrong: Values by image of the evaluations' metrics.
         predictions: Predictions by trial key, which say what each image shows.
+        evaluation_key: Key of the evaluation.
     """
-    assert manifest.plan is not None
-    judged = [
+    figures = [
         primary_figure(evaluation)
         for evaluation in manifest.evaluations
-        if evaluation.evaluation_key == manifest.plan.judged_by
+        if evaluation.evaluation_key == evaluation_key
     ]
     return [
         _as_cost(
             figure,
             _measured(figure, arm, set(), partial(_by_image, figure, wrong, predictions)),
         )
-        for figure in judged
+        for figure in figures
         if figure
         for arm in arms
     ]

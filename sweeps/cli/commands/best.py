@@ -26,19 +26,23 @@ def best(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Rank a sweep's arms by mean last-epoch validation error; list the front of two objectives."""
-    from sweeps.aggregation.best_configs import check_count, ranked_configs
+    from sweeps.aggregation.best_configs import check_count, rankings_by_data_set
     from sweeps.aggregation.ranking_sentences import ranking_sentences
     from sweeps.cli.remote_sweeps import place_of_records
 
     check_count(count)
     with place_of_records(name, storage, tracking_uri) as place:
-        ranking = ranked_configs(name, *place)
-    notes = tuple(ranking_sentences(name, ranking))
-    configs = ranking.configs[:count]
+        rankings = rankings_by_data_set(name, *place)
+    notes = {key: tuple(ranking_sentences(name, ranked)) for key, ranked in rankings.items()}
     if as_json:
-        print_json(_answer(name, configs, notes))
-    else:
-        print_best(configs, notes)
+        configs = [config for ranked in rankings.values() for config in ranked.configs[:count]]
+        sentences = dict.fromkeys(sentence for each in notes.values() for sentence in each)
+        print_json(_answer(name, configs, tuple(sentences)))
+        return
+    for data_set, ranked in rankings.items():
+        if data_set:
+            say(f"On {data_set}:")
+        print_best(ranked.configs[:count], notes[data_set])
 
 
 def _answer(sweep: str, configs: "Sequence[BestConfig]", notes: tuple[str, ...]) -> "BestAnswer":

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -17,6 +17,7 @@ from sweeps.records.suggested_command import SuggestedCommand
 if TYPE_CHECKING:
     from sweeps.cli.answers import PlanAnswer, PlannedArm, PlannedSettings, PlannedUnbuildable
     from sweeps.cli.commands.planned_importances import PlannedImportances
+    from sweeps.execution.across.launch import PlanAcross
     from sweeps.execution.engine.capacity import Capacity
     from sweeps.execution.survey.survey import Survey
     from sweeps.records.manifest import Manifest
@@ -68,13 +69,41 @@ def plan(
         return
     from sweeps.execution.launch.run import plan as plan_launch
 
-    survey = plan_launch(sweep, **options)
-    if as_json:
-        print_json(_answer(survey))
+    planned = plan_launch(sweep, **options)
+    if hasattr(planned, "surveys"):
+        _print_across(cast("PlanAcross", planned), as_json=as_json)
+    elif as_json:
+        print_json(_answer(cast("Survey", planned)))
     else:
-        print_plan(survey)
-    if survey.refusal:
+        print_plan(cast("Survey", planned))
+    if planned.refusal:
         raise typer.Exit(BadInput.exit_code)
+
+
+def _print_across(planned: "PlanAcross", *, as_json: bool) -> None:
+    """Print what a launch would do on each data set, and on all."""
+    from sweeps.cli.answers import PlanAcrossAnswer
+    from sweeps.records.plain_text import duration_text
+
+    if as_json:
+        answers = {name: _answer(survey) for name, survey in planned.surveys.items()}
+        print_json(PlanAcrossAnswer.of(planned, data_sets=answers))
+        return
+    out = console()
+    for name, survey in planned.surveys.items():
+        out.print(f"Data set {plain(name)}", style="bold")
+        print_plan(survey)
+        for line in planned.notes_on(name):
+            out.print(plain(line), soft_wrap=True)
+        out.print()
+    num_cells = sum(s.definition.manifest.num_expected for s in planned.surveys.values())
+    seconds = planned.estimate_seconds
+    takes = "unknown, as nothing like it was trained yet"
+    takes = takes if seconds is None else f"about {duration_text(seconds)}"
+    out.print(
+        f"{plain(planned.sweep)}: {num_cells:,} cells on {len(planned.surveys)} data sets, trained "
+        f"one data set after the other. Estimate of all: {takes}."
+    )
 
 
 def _print_seeds(

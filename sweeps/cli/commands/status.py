@@ -76,6 +76,9 @@ def status(
 
     if prints_status_there(name, storage, tracking_uri):
         return
+    if sweeps := _of_data_sets(name, storage, tracking_uri):
+        _print_across(sweeps, storage, tracking_uri, as_json=as_json)
+        return
     from sweeps.execution.survey.status import sweep_status
 
     current = sweep_status(name, tracking_uri, storage)
@@ -83,6 +86,30 @@ def status(
         print_json(_answer(current))
     else:
         _print_status(current)
+
+
+def _of_data_sets(name: str, storage: str | None, tracking_uri: str | None) -> list[str]:
+    """Return the sweeps of the data sets of a sweep across several, none of any other sweep."""
+    from sweeps.aggregation.results.across_results import sweeps_by_data_set
+    from sweeps.tracking.opening import open_to_read
+
+    return [*sweeps_by_data_set(open_to_read(tracking_uri, storage), name).values()]
+
+
+def _print_across(
+    names: Sequence[str], storage: str | None, tracking_uri: str | None, *, as_json: bool
+) -> None:
+    """Print a line for each data set."""
+    from sweeps.execution.survey.listing import listed_sweeps
+
+    by_name = {listed.sweep: listed for listed in listed_sweeps(tracking_uri, storage)}
+    listed = [by_name[name] for name in names if name in by_name]
+    if as_json:
+        from sweeps.cli.answers import ListedSweepAnswer, SweepsAnswer
+
+        print_json(SweepsAnswer(sweeps=tuple(map(ListedSweepAnswer.of, listed))))
+    else:
+        _print_list(listed)
 
 
 def _answer(status: "SweepStatus") -> "StatusAnswer":

@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sweeps.aggregation.across.report import write_report_across
-from sweeps.aggregation.across.results import column_manifests
-from sweeps.aggregation.rendering.contents import Report
 from sweeps.aggregation.rendering.notebook_pieces import block, summary
+from sweeps.aggregation.report import write_report
+from sweeps.aggregation.results.across_results import column_manifests
 from sweeps.execution.across.columns import (
     LaunchedColumn,
     check_launched,
@@ -25,6 +24,8 @@ from sweeps.execution.plan.definition import DeclaredSweep
 from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
+from sweeps.records.plain_text import counted, in_ranges
+from sweeps.storage.disk_room import size_text
 from sweeps.tracking.opening import open_store
 
 _NOT_ALL = 3
@@ -48,7 +49,8 @@ class PlanAcross:
     def _repr_html_(self) -> str:
         """Return it for a notebook: the plan of each data set."""
         return block(
-            f"plan of {self.sweep}", *(survey._repr_html_() for survey in self.surveys.values())
+            f"plan of {self.sweep}",
+            *(survey._repr_html_() for survey in self.surveys.values()),  # pyright: ignore[reportPrivateUsage]
         )
 
     @property
@@ -57,6 +59,18 @@ class PlanAcross:
         seconds = [survey.estimate_seconds for survey in self.surveys.values()]
         known = [each for each in seconds if each is not None]
         return sum(known) if len(known) == len(seconds) else None
+
+    def notes_on(self, data_set: str) -> tuple[str, ...]:
+        """Return what is to be downloaded for a data set, and whose trials it shares."""
+        definition = self.surveys[data_set].definition
+        sizes = {k: v for data in definition.data_sets() for k, v in data.downloads().items()}
+        known = [size for size in sizes.values() if size is not None]
+        size = f", {size_text(sum(known))}" if len(known) == len(sizes) else ""
+        files = counted(len(sizes), "file")
+        download = f"To download: {files}{size} ({', '.join(sizes)})." if sizes else ""
+        seeds = in_ranges(definition.manifest.seeds)
+        shared = f"Its trials are those of a sweep of this data set alone with the seeds {seeds}."
+        return tuple(filter(None, (download, shared)))
 
     @property
     def refusal(self) -> str | None:
@@ -166,7 +180,7 @@ def _with_report(result: SweepResult, options: LaunchOptions) -> SweepResult:
     """Return a result with the report over all data sets, unless the store is unreachable."""
     storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
     try:
-        report: Report = write_report_across(
+        report = write_report(
             open_store(tracking_uri, storage.root), result.sweep, Path(options.reports)
         )
     except StoreUnreachable as error:

@@ -235,7 +235,9 @@ def settle(progress: Progress) -> None:
 
 
 def launch(
-    launchable: Launchable, options: LaunchOptions, policies: Policies = BY_DEFAULT
+    launchable: Launchable | DeclaredSweep,
+    options: LaunchOptions,
+    policies: Policies = BY_DEFAULT,
 ) -> SweepResult:
     """Run a sweep: train its empty cells, record everything, write its report.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from search_spaces.looks import Look, Looked
 from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.results.evaluation_comparisons import judged_table
+from sweeps.aggregation.results.evaluation_comparisons import primary_table
 from sweeps.aggregation.results.measured_arms import tested_arms
 from sweeps.aggregation.results.planned_looks import looked_at
 from sweeps.aggregation.results.prediction_files import (
@@ -70,7 +70,13 @@ class LookTaker:
             return looked_at(manifest, look, tested_arms(results, trained.predictions))
         if _lacks_evaluations(manifest, trained):
             return None
-        table = judged_table(manifest, results, trained.wrong, trained.predictions)
+        table = primary_table(
+            manifest,
+            results,
+            trained.wrong,
+            trained.predictions,
+            evaluation_key=manifest.plan.judged_by,
+        )
         if not any(arm.by_image for arm in table) and any(arm.errors for arm in table):
             raise CannotGoOn(
                 f"the look at {look.num_seeds} seeds judges an evaluation that records no value of "

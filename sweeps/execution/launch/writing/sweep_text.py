@@ -8,7 +8,7 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 from pydantic import ValidationError
@@ -88,7 +88,8 @@ def survey_of_text(text: str, name: str, options: FileOptions) -> Survey:
     with TemporaryDirectory() as folder:
         file = Path(folder, f"{name}.py")
         file.write_text(text, encoding="utf-8")
-        return plan(file, storage=options.storage, tracking_uri=options.tracking_uri)
+        planned = plan(file, storage=options.storage, tracking_uri=options.tracking_uri)
+        return cast(Survey, planned)  # a written file has one data set
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What the table over all data sets is made from: the results on each of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from search_spaces.tables import DataSetsTable, column_sweep_name
@@ -50,6 +50,21 @@ def column_manifests(store: RecordStore, sweep: str) -> dict[str, Manifest]:
     }
 
 
+def sweeps_by_data_set(store: RecordStore, sweep: str) -> dict[str, str]:
+    """Return the sweep of each launched data set of a sweep across several, in the table's order.
+
+    Returns:
+        Data set -> name of its sweep; empty where the name is that of no sweep across data sets.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    if not store.exists() or sweep in store.sweeps():
+        return {}
+    manifests = column_manifests(store, sweep)
+    return {name: manifests[name].sweep for name in data_sets_of(manifests) if name in manifests}
+
+
 def data_sets_of(manifests: Mapping[str, Manifest]) -> tuple[str, ...]:
     """Return the data sets of a sweep across several in the order of its table.
 
@@ -70,7 +85,7 @@ def read_across(store: RecordStore, sweep: str) -> ResultsAcross:
     """
     manifests = column_manifests(store, sweep)
     if not manifests:
-        raise unknown_sweep(sweep, sweeps_and_across(store.sweeps()), store.address)
+        raise unknown_sweep(sweep, store.sweeps(), store.address)
     data_sets = data_sets_of(manifests)
     parts = [manifests[name].part_of for name in data_sets if name in manifests]
     return ResultsAcross(
@@ -81,8 +96,3 @@ def read_across(store: RecordStore, sweep: str) -> ResultsAcross:
         },
         table=next((part.table for part in parts if part), DataSetsTable()),
     )
-
-
-def sweeps_and_across(sweeps: Sequence[str]) -> list[str]:
-    """Return names of sweeps with those of the sweeps across data sets that they belong to."""
-    return sorted({*sweeps, *(name.partition("--")[0] for name in sweeps)})

@@ -1,0 +1,191 @@
+"""The report over all data sets of a sweep across several, as a value."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from search_spaces.tables import DataSetsTable
+from sweeps.aggregation.rendering.contents import Provenance, Report, Section
+from sweeps.aggregation.rendering.table import Column, Table, Value, data_table, text_cell
+from sweeps.aggregation.report.data_sentences import copies_across_splits, data_sentences
+from sweeps.aggregation.report.input_recorder import InputRecorder
+from sweeps.aggregation.results.across_results import ResultsAcross
+from sweeps.aggregation.results.arms import arms_as_trained
+from sweeps.aggregation.results.comparisons import tuning_slacks
+from sweeps.aggregation.results.data_set_results import (
+    DataSetResults,
+    MeasuredDataSet,
+    data_set_results,
+)
+from sweeps.aggregation.results.departures import departure_sentence
+from sweeps.aggregation.results.evaluation_comparisons import primary_table
+from sweeps.aggregation.results.health import alarm_sentences, alarms_of
+from sweeps.aggregation.results.measured_arms import tested_arms
+from sweeps.aggregation.results.planned_looks import (
+    comparisons_at_looks,
+    comparisons_beside_looks,
+    margin_of,
+)
+from sweeps.aggregation.results.split_alarms import split_alarms
+from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.tables.cost_table import cost_table, mixtures
+from sweeps.aggregation.tables.data_sets_table import data_sets_section
+from sweeps.aggregation.tables.trials_table import trials_table
+from sweeps.records.manifest import Manifest
+
+DATA_SET = "data_set"
+
+
+def make_report_across(results: ResultsAcross) -> Report:
+    """Return the report over all data sets: nothing is rendered, drawn or written yet.
+
+    The sweep of each data set has a report of its own, with all its tables.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    recorders = {name: InputRecorder(each) for name, each in results.launched.items()}
+    read = {name: _recorded(each, recorders[name]) for name, each in results.launched.items()}
+    compared = compared_across(replace(results, columns={**results.columns, **read}))
+    section = data_sets_section(compared, results.table, title=results.sweep)
+    manifests = [each.manifest for each in read.values()]
+    notes = (*_of_each(read, _data_notes), *_not_launched(results))
+    tables = tuple(replace(table, notes=(*table.notes, *notes)) for table in section.tables)
+    keys = dict.fromkeys(key for each in manifests for key in each.cell_keys().values())
+    return Report(
+        provenance=Provenance(
+            sweep=results.sweep,
+            description=next((each.description for each in manifests), ""),
+            departures=next(filter(None, map(departure_sentence, manifests)), ""),
+            trial_keys=tuple(keys),
+            num_records=len({key for each in read.values() for key in each.records}),
+            data=notes,
+            digest=_digest(results, recorders),
+        ),
+        sections=(replace(section, tables=tables),),
+        trials=Section("trials", "trials", data=(trials_across(results),)),
+        costs=Section("cost", "cost", tables=(_costs(results),), formats=("markdown", "csv")),
+        shown=tables[:1],
+        mixtures=tuple(
+            dict.fromkeys(s for r in read.values() for s in mixtures(r.manifest, r.records))
+        ),
+        health=tuple(_of_each(read, _alarms)),
+    )
+
+
+def compared_across(results: ResultsAcross) -> DataSetResults:
+    """Return how the arms of a sweep compare on each data set and over all."""
+    declared, manifests = results.table, [each.manifest for each in results.launched.values()]
+    return data_set_results(
+        [_measured(name, each, declared) for name, each in results.columns.items()],
+        margin=None if declared.primary_of else margin_of(manifests[0]),
+        like_these=declared.other_data_sets,
+        ranks=declared.ranks,
+    )
+
+
+def _measured(name: str, results: Results | None, declared: DataSetsTable) -> MeasuredDataSet:
+    """Return a data set's arms with the errors that they are compared by."""
+    if results is None:
+        return MeasuredDataSet(name, ())
+    manifest, plan = results.manifest, results.manifest.plan
+    key = _evaluation_key(manifest, declared.primary_of)
+    arms = (
+        primary_table(
+            manifest, results.arms, results.wrong_images, results.predictions, evaluation_key=key
+        )
+        if key
+        else tested_arms(results.arms, results.predictions)
+    )
+    compared = None
+    if plan is not None and plan.seeds_at_looks and arms:
+        is_judged = plan.judged_by == key
+        beside = [] if is_judged else comparisons_beside_looks(manifest, [arms])[0]
+        compared = tuple(comparisons_at_looks(manifest, arms) if is_judged else beside)
+    return MeasuredDataSet(
+        name,
+        tuple(arms),
+        planned_seeds=manifest.planned_seeds,
+        slacks=tuning_slacks(manifest, results.predictions),
+        at_looks=compared,
+    )
+
+
+def _evaluation_key(manifest: Manifest, kind: str) -> str:
+    """Return the key of the evaluation whose primary figure is compared, "" for the test error."""
+    return next((each.evaluation_key for each in manifest.evaluations if each.kind == kind), "")
+
+
+def _recorded(results: Results, recorder: InputRecorder) -> Results:
+    return replace(
+        results,
+        find_predictions=recorder.predictions,
+        find_wrong_images=recorder.wrong_images,
+        find_arrays=recorder.arrays,
+    )
+
+
+def trials_across(results: ResultsAcross) -> Table:
+    """Return every cell of every data set with its trial's values, errors as fractions."""
+    tables = {
+        name: trials_table(each.manifest, each.records) for name, each in results.launched.items()
+    }
+    names = dict.fromkeys(c.fields[0] for table in tables.values() for c in table.columns)
+    rows: list[list[Value]] = []
+    for data_set, table in tables.items():
+        fields = [column.fields[0] for column in table.columns]
+        for row in table.rows:
+            values = dict(zip(fields, (cell.values[0] for cell in row), strict=True))
+            rows.append([data_set, *(values.get(name) for name in names)])
+    return data_table("trials", (DATA_SET, *names), rows)
+
+
+def _costs(results: ResultsAcross) -> Table:
+    """Return what the trials of each data set took."""
+    tables = {
+        name: cost_table(each.manifest, each.records) for name, each in results.launched.items()
+    }
+    shared = min((table.columns for table in tables.values()), key=len)
+    return Table(
+        name="cost",
+        title=f"Cost of {results.sweep}: what a trial took",
+        columns=(Column("Data set", (DATA_SET,), align="left"), *shared),
+        rows=tuple(
+            (text_cell(name), *row[: len(shared)])
+            for name, table in tables.items()
+            for row in table.rows
+        ),
+        notes=tuple(f"{name}: {note}" for name, table in tables.items() for note in table.notes),
+    )
+
+
+def _data_notes(results: Results) -> Iterator[str]:
+    """Yield alarms about splits and what is unusual in the images of a data set."""
+    yield from split_alarms(results.manifest, results.arms, results.predictions)
+    yield from copies_across_splits(results.arms)
+    yield from data_sentences(results.arms)
+
+
+def _not_launched(results: ResultsAcross) -> Iterator[str]:
+    missing = [name for name, each in results.columns.items() if each is None]
+    if missing:
+        was = "was" if len(missing) == 1 else "were"
+        yield f"{', '.join(missing)} {was} not launched."
+
+
+def _alarms(results: Results) -> Iterator[str]:
+    yield from alarm_sentences(alarms_of(arms_as_trained(results.manifest, results.records)))
+
+
+def _of_each(
+    results: Mapping[str, Results], sentences: Callable[[Results], Iterator[str]]
+) -> Iterator[str]:
+    """Yield sentences of each data set, after its name."""
+    for name, each in results.items():
+        for sentence in sentences(each):
+            yield f"{name}: {sentence}"
+
+
+def _digest(results: ResultsAcross, recorders: Mapping[str, InputRecorder]) -> str:
+    digests = [f"{name} {recorder.digest()}" for name, recorder in recorders.items()]
+    return hashlib.sha256("\n".join([*results.columns, *digests]).encode()).hexdigest()
