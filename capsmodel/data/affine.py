@@ -136,7 +136,7 @@ class AffineDataSet(DataSet, ABC):
 
     def downloads(self) -> dict[str, int | None]:
         """Return the missing files of the originals."""
-        return self.source().downloads()
+        return self._originals(1.0).downloads()
 
     def prepare(self) -> None:
         """Make sure that the originals exist; download them if necessary.

@@ -86,7 +86,8 @@ class MnistOnFashion(DataSet):
 
     def downloads(self) -> dict[str, int | None]:
         """Return the missing files of the originals."""
-        return self.digits().downloads() | self.clothing().downloads()
+        sources = [self._source(source, 1.0) for source in (self.digits, self.clothing)]
+        return sources[0].downloads() | sources[1].downloads()
 
     def prepare(self) -> None:
         """Make sure that the images of both exist; download them if necessary.

@@ -162,7 +162,7 @@ class OverlaidDataSet(DataSet, ABC):
 
     def downloads(self) -> dict[str, int | None]:
         """Return the missing files of the originals."""
-        return self.source().downloads()
+        return self._originals().downloads()
 
     def prepare(self) -> None:
         """Make sure that the originals exist; download them if necessary.
