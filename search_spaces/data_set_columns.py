@@ -19,7 +19,7 @@ SEEDS = "seeds"
 FEWEST_FOR_OTHERS = 6
 """Fewer data sets say nothing of others."""
 _FEWEST_DATA_SETS = 2
-_MOST_FIRST_SEEDS = 1_000_000
+_MOST_FIRST_SEEDS = 9_000
 _SEEDS_BETWEEN = 1_000
 _OF_THE_SAME_IMAGES = {"split_seed": None, "train_fraction": 1.0, "fraction": 1.0}
 
