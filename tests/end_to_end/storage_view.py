@@ -76,7 +76,12 @@ def num_reported_epochs(storage: Path) -> int:
 
 def num_starts(storage: Path) -> int:
     """Return how many attempts at trials all outboxes tell of."""
-    return sum(len(facts.starts) for facts in outboxes(storage).values())
+    return sum(num_starts_by_key(storage).values())
+
+
+def num_starts_by_key(storage: Path) -> dict[str, int]:
+    """Return the same of each trial, by trial key."""
+    return {key: len(facts.starts) for key, facts in outboxes(storage).items()}
 
 
 def trial_runs(database: Path, artifacts: Path | None = None) -> list[RunFacts]:
