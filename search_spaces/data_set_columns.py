@@ -1,7 +1,7 @@
 """The data sets of a sweep across several: the columns of its table, each a sweep of its own."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 from capsmodel.config import TrainingConfig
 from capsmodel.data import DataSet
 from capsmodel.evaluation import Evaluation
+from capsmodel.settings.profiles import value_at
 from capsmodel.spelling import unknown
 from search_spaces.plans.base import Arm
 from search_spaces.tables import DataSetsTable, column_sweep_name
@@ -68,21 +69,54 @@ def check_data_sets(across: Mapping[str, Mapping[str, Any]], sweep: str) -> None
             )
 
 
-def check_arms_of_column(data_set: str, settings: Mapping[str, Any], arms: Sequence[Arm]) -> None:
+def check_arms_of_column(
+    data_set: str, settings: Mapping[str, Any], base: TrainingConfig, arms: Sequence[Arm]
+) -> None:
     """Check that no arm varies what its data set sets.
+
+    An arm with a part of another kind, such as a CNN in place of capsules, varies the part: what
+    the data set sets of the base's part does not concern it.
 
     Raises:
         ValueError: For the first setting that both set.
     """
-    leaves = _leaves(settings)
     for arm in arms:
-        for path in arm.changes:
-            for leaf in leaves:
-                if path == leaf or leaf.startswith(f"{path}."):
-                    raise ValueError(
-                        f"The arm '{arm.name}' sets {path}, and the data set '{data_set}' sets "
-                        f"{leaf}: leave one of them out."
-                    )
+        for path, leaf in _set_by_both(settings, arm):
+            if path == leaf or _kind_at(arm.config, path) == _kind_at(base, path):
+                raise ValueError(
+                    f"The arm '{arm.name}' sets {path}, and the data set '{data_set}' sets {leaf}: "
+                    f"leave one of them out."
+                )
+
+
+def without_settings(settings: Mapping[str, Any], arms: Sequence[Arm]) -> tuple[str, ...]:
+    """Return a sentence for each arm whose part of another kind has none of a data set's settings.
+
+    Args:
+        settings: What the data set sets.
+        arms: The arms on it.
+    """
+    sentences: list[str] = []
+    for arm in arms:
+        if without := dict.fromkeys(leaf for _, leaf in _set_by_both(settings, arm)):
+            leaves = " and ".join(without)
+            sentences.append(
+                f"The arm '{arm.name}' has a part of another kind, to which {leaves} of this data "
+                f"set does not apply."
+            )
+    return tuple(sentences)
+
+
+def _set_by_both(settings: Mapping[str, Any], arm: Arm) -> Iterator[tuple[str, str]]:
+    """Yield the path that an arm sets, and that of the data set which it sets too."""
+    for path in arm.changes:
+        for leaf in _leaves(settings):
+            if path == leaf or leaf.startswith(f"{path}."):
+                yield path, leaf
+
+
+def _kind_at(config: TrainingConfig, path: str) -> object:
+    return getattr(value_at(config, path.split(".")), "kind", None)
 
 
 def _leaves(settings: Mapping[str, Any], above: str = "") -> list[str]:

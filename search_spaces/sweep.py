@@ -426,7 +426,7 @@ class ColumnSweep(Sweep):
         Raises:
             ValueError: For the first setting that both set.
         """
-        check_arms_of_column(self.part_of.data_set, self.settings, arms)
+        check_arms_of_column(self.part_of.data_set, self.settings, self.base, arms)
 
 
 def _check_options(name: str, plan: Plan, options: Mapping[str, object]) -> None:

@@ -162,12 +162,18 @@ def loaded_sweep(launchable: Launchable, changes: Changes) -> Sweep:
     """
     with _errors("", blames_returns=not changes.settings):
         sweep = changed_sweep(launchable, changes, ()).sweep
-    with _errors(f"The plan of '{sweep.name}' fails"):
-        sweep.initial_arms()
-        sweep.plan.check_all(sweep)
-        sweep.plan.initial_cells(sweep)
-        sweep.plan.manifest_fields(sweep)
+    for each in _sweeps(sweep).values():
+        with _errors(f"The plan of '{each.name}' fails"):
+            each.initial_arms()
+            each.plan.check_all(each)
+            each.plan.initial_cells(each)
+            each.plan.manifest_fields(each)
     return sweep
+
+
+def _sweeps(sweep: Sweep) -> Mapping[str, Sweep]:
+    """Return the sweep of each data set by its name; "" -> a sweep of one data set."""
+    return sweep.columns() or {"": sweep}
 
 
 def check_import(source: str | None) -> None:
@@ -228,7 +234,9 @@ def _results(sweep: Sweep, *, times: bool) -> Iterator[Trying | Tried | Timed | 
         yield Trying(case.title)
         try:
             trained = _trained(case, splits)
-            if not networks or isinstance(case.config.model, ForeignModel):
+            is_of_new_data = case.config.data not in {known.config.data for known, *_ in networks}
+            is_first = is_of_new_data if sweep.across else not networks
+            if is_first or isinstance(case.config.model, ForeignModel):
                 networks.append((case, trained, splits))
             working.append((case.config, splits))
             yield Tried(f"{case.title}: a step, a checkpoint, a prediction", _since(started))
@@ -339,6 +347,12 @@ def _cases(sweep: Sweep) -> tuple[list[Case], list[CheckFailed]]:
 
 
 def _configs(sweep: Sweep) -> Iterator[tuple[str, TrainingConfig]]:
+    for data_set, each in _sweeps(sweep).items():
+        on = f" on {data_set}" if data_set else ""
+        yield from ((f"{name}{on}", config) for name, config in _configs_of_one(each))
+
+
+def _configs_of_one(sweep: Sweep) -> Iterator[tuple[str, TrainingConfig]]:
     arms = sweep.initial_arms()
     if not arms:
         yield "base", sweep.base

@@ -5,7 +5,10 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeGuard
 
+from search_spaces.data_set_columns import without_settings
+from search_spaces.sweep import ColumnSweep, Sweep
 from sweeps.aggregation.rendering.notebook_pieces import block, summary
 from sweeps.aggregation.report import write_report
 from sweeps.aggregation.results.across_results import column_manifests
@@ -70,7 +73,9 @@ class PlanAcross:
         download = f"To download: {files}{size} ({', '.join(sizes)})." if sizes else ""
         seeds = in_ranges(definition.manifest.seeds)
         shared = f"Its trials are those of a sweep of this data set alone with the seeds {seeds}."
-        return tuple(filter(None, (download, shared)))
+        sweep = definition.sweep
+        apart = without_settings(sweep.settings, sweep.arms()) if _has_arms(sweep) else ()
+        return (*filter(None, (download, shared)), *apart)
 
     @property
     def refusal(self) -> str | None:
@@ -196,6 +201,10 @@ def _checked_columns(declared: DeclaredSweep, options: LaunchOptions) -> tuple[L
     sweeps = store.sweeps() if store.exists() else []
     check_launched(name, [*declared.sweep.across], column_manifests(store, name), sweeps)
     return columns
+
+
+def _has_arms(sweep: Sweep) -> TypeGuard[ColumnSweep]:
+    return isinstance(sweep, ColumnSweep) and not sweep.plan.is_search
 
 
 def _name(declared: DeclaredSweep, options: LaunchOptions) -> str:
