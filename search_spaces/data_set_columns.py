@@ -12,7 +12,8 @@ from capsmodel.data import DataSet
 from capsmodel.evaluation import Evaluation
 from capsmodel.settings.profiles import value_at
 from capsmodel.spelling import unknown
-from search_spaces.plans.base import Arm
+from search_spaces.plans.base import Arm, Plan
+from search_spaces.plans.search import Search
 from search_spaces.tables import DataSetsTable, column_sweep_name
 
 DATA = "data"
@@ -87,6 +88,30 @@ def check_arms_of_column(
                     f"The arm '{arm.name}' sets {path}, and the data set '{data_set}' sets {leaf}: "
                     f"leave one of them out."
                 )
+
+
+def check_search_across(plan: Plan, across: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that a search, which is of the first data set, has arms to judge on the others.
+
+    Raises:
+        ValueError: If it confirms none, or varies what a data set sets.
+    """
+    if not isinstance(plan, Search):
+        return
+    if plan.confirm is None:
+        raise ValueError(
+            "A search across data sets tunes on the first and judges its best on the others, and "
+            "this one confirms nothing: give Search(confirm=Confirm())."
+        )
+    for data_set, settings in across.items():
+        for leaf in _leaves(settings):
+            for dimension in plan.space.dimensions:
+                path = dimension.path
+                if f"{leaf}.".startswith(f"{path}.") or f"{path}.".startswith(f"{leaf}."):
+                    raise ValueError(
+                        f"The search varies {path}, and the data set '{data_set}' sets {leaf}: "
+                        f"leave one of them out."
+                    )
 
 
 def without_settings(settings: Mapping[str, Any], arms: Sequence[Arm]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -28,6 +29,7 @@ from search_spaces.data_set_columns import (
     check_arms_of_column,
     check_columns_together,
     check_data_sets,
+    check_search_across,
     check_table_of_columns,
     first_seed_of,
 )
@@ -35,9 +37,11 @@ from search_spaces.plans.base import Arm, Plan, Seed, each_seed_once
 from search_spaces.plans.built_in import plan_from_values
 from search_spaces.plans.designs.factorial import FullFactorial
 from search_spaces.plans.designs.factors import FactorDesign
+from search_spaces.plans.listed import ListedArms
 from search_spaces.plans.path import Path
 from search_spaces.plans.path_changes import named_changes
 from search_spaces.plans.scheduler import Scheduler
+from search_spaces.plans.search import BASE, Search
 from search_spaces.plans.selection import CHOOSING_SEEDS
 from search_spaces.plans.until_decided import SeedsOrLooks, UntilDecided
 from search_spaces.sweep_checks import (
@@ -64,6 +68,7 @@ from search_spaces.tables import (
 )
 
 LONGEST_DESCRIPTION = 2000
+_NONE_CONFIRMED: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
 
 class Sweep(Settings):
@@ -222,6 +227,7 @@ class Sweep(Settings):
     def _columns_can_be(self) -> Self:
         if self.across:
             check_data_sets(self.across, self.name)
+            check_search_across(self.plan, self.across)
             columns = self.columns()
             check_columns_together(
                 {name: column.base for name, column in columns.items()},
@@ -232,15 +238,41 @@ class Sweep(Settings):
             raise ValueError("across_table is the table of arms by data sets: give across as well.")
         return self
 
-    def columns(self) -> dict[str, "ColumnSweep"]:
+    def columns(
+        self, confirmed: Mapping[str, Mapping[str, Any]] = _NONE_CONFIRMED
+    ) -> dict[str, "ColumnSweep"]:
         """Return the sweep of each data set by its name; none without `across`.
+
+        A search is of the first data set; on the others its best arms are compared with the base.
+
+        Args:
+            confirmed: Of a search, the arms that it has confirmed: name -> path -> value. Without
+                them the sweeps of the other data sets have the base alone.
 
         Raises:
             ValueError: If that of a data set is not valid.
         """
-        return {data_set: self._column(data_set) for data_set in self.across}
+        columns: dict[str, ColumnSweep] = {}
+        for data_set in self.across:
+            of_search = self._of_search(data_set, confirmed) if columns else {}
+            columns[data_set] = self._column(data_set, of_search)
+        return columns
 
-    def _column(self, data_set: str) -> "ColumnSweep":
+    def _of_search(
+        self, data_set: str, confirmed: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Return the fields of another data set than a search's own; none of a design."""
+        if not isinstance(self.plan, Search):
+            return {}
+        assert self.plan.confirm is not None  # `check_search_across` has seen to it
+        first = first_seed_of(data_set)
+        seeds = self.across[data_set].get(SEEDS) or [
+            first + seed for seed in self.plan.confirm.seeds
+        ]
+        plan = ListedArms(arms={BASE: {}, **confirmed}, baseline=BASE)
+        return {"plan": plan, "seeds": tuple(seeds), "tables": ()}
+
+    def _column(self, data_set: str, of_search: Mapping[str, Any]) -> "ColumnSweep":
         settings = dict(self.across[data_set])
         seeds = self._seeds_of_column(data_set, settings.pop(SEEDS, None))
         fields = {name: getattr(self, name) for name in Sweep.model_fields}
@@ -256,11 +288,12 @@ class Sweep(Settings):
             fields |= {
                 "name": column_sweep_name(self.name, data_set),
                 "base": base,
-                "seeds": seeds,
+                "seeds": () if self.plan.has_own_seeds else seeds,
                 "across": {},
                 "across_table": DataSetsTable(),
                 "part_of": part_of,
                 "settings": settings,
+                **of_search,
             }
             return ColumnSweep.model_validate(fields)
         except ValidationError as error:

@@ -10,7 +10,8 @@ from sweeps.aggregation.rendering.table import Column, Table, Value, data_table,
 from sweeps.aggregation.report.data_sentences import copies_across_splits, data_sentences
 from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.results.across_results import ResultsAcross
-from sweeps.aggregation.results.arms import arms_as_trained
+from sweeps.aggregation.results.arms import ArmResults, arms_as_trained
+from sweeps.aggregation.results.compared_arms import compared_arms
 from sweeps.aggregation.results.comparisons import tuning_slacks
 from sweeps.aggregation.results.data_set_results import (
     DataSetResults,
@@ -95,7 +96,7 @@ def _measured(name: str, results: Results | None, declared: DataSetsTable) -> Me
             manifest, results.arms, results.wrong_images, results.predictions, evaluation_key=key
         )
         if key
-        else tested_arms(results.arms, results.predictions)
+        else tested_arms(_compared_arms(results), results.predictions)
     )
     compared = None
     if plan is not None and plan.seeds_at_looks and arms:
@@ -109,6 +110,11 @@ def _measured(name: str, results: Results | None, declared: DataSetsTable) -> Me
         slacks=tuning_slacks(manifest, results.predictions),
         at_looks=compared,
     )
+
+
+def _compared_arms(results: Results) -> tuple[ArmResults, ...]:
+    """Return the arms that a data set's sweep compares; of a search those that it confirmed."""
+    return compared_arms(results).arms if results.manifest.search else results.arms
 
 
 def _evaluation_key(manifest: Manifest, kind: str) -> str:

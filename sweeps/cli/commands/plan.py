@@ -17,8 +17,8 @@ from sweeps.records.suggested_command import SuggestedCommand
 if TYPE_CHECKING:
     from sweeps.cli.answers import PlanAnswer, PlannedArm, PlannedSettings, PlannedUnbuildable
     from sweeps.cli.commands.planned_importances import PlannedImportances
-    from sweeps.execution.across.launch import PlanAcross
     from sweeps.execution.engine.capacity import Capacity
+    from sweeps.execution.launch.across.launch_across import PlanAcross
     from sweeps.execution.survey.survey import Survey
     from sweeps.records.manifest import Manifest
     from sweeps.records.manifest_plan import (

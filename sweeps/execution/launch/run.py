@@ -9,7 +9,7 @@ from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch_options import LaunchOptions, takes_options
 
 if TYPE_CHECKING:  # these load torch
-    from sweeps.execution.across.launch import PlanAcross
+    from sweeps.execution.launch.across.launch_across import PlanAcross
     from sweeps.execution.plan.definition import Launchable
     from sweeps.execution.survey.survey import Survey
 
@@ -25,7 +25,7 @@ def plan(sweep: "Launchable", *, options: LaunchOptions) -> "Survey | PlanAcross
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
     from search_spaces.data_fingerprint import forget_loaded_data
-    from sweeps.execution.across.launch import plan_across
+    from sweeps.execution.launch.across.launch_across import plan_across
     from sweeps.execution.plan.definition import declared_sweep
     from sweeps.execution.survey.survey import survey_of
 
@@ -55,8 +55,8 @@ def run(sweep: "Launchable", *, options: LaunchOptions) -> SweepResult:
     with early_engine(sweep, options) as begun:
         with interrupt_delayed():
             from search_spaces.data_fingerprint import forget_loaded_data
-            from sweeps.execution.across.launch import launch_across
             from sweeps.execution.engine.policies import Policies
+            from sweeps.execution.launch.across.launch_across import launch_across
             from sweeps.execution.launch.launch import launch
             from sweeps.execution.plan.definition import declared_sweep
 

@@ -1,7 +1,7 @@
 """A sweep across data sets as a launch takes it: the sweep of each data set, with its options."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -32,8 +32,15 @@ class LaunchedColumn(NamedTuple):
     options: LaunchOptions
 
 
-def columns_of(declared: DeclaredSweep, options: LaunchOptions) -> tuple[LaunchedColumn, ...]:
+def columns_of(
+    declared: DeclaredSweep, options: LaunchOptions, launched: Mapping[str, Manifest]
+) -> tuple[LaunchedColumn, ...]:
     """Return the data sets that a launch is to train on, in order.
+
+    Args:
+        declared: The sweep across data sets.
+        options: The options of the launch.
+        launched: Data set -> manifest, of those launched before: a search says what it confirmed.
 
     Raises:
         BadInput: If an option does not fit a sweep across data sets.
@@ -42,7 +49,7 @@ def columns_of(declared: DeclaredSweep, options: LaunchOptions) -> tuple[Launche
     _check_options(sweep, options)
     try:
         named = sweep if options.name is None else sweep.changed(name=options.name)
-        columns = named.columns()
+        columns = named.columns(_confirmed(launched))
     except ValidationError as error:
         raise BadInput(explain(error)) from error
     except ValueError as error:
@@ -83,6 +90,20 @@ def _options_on(data_set: str, sweep: Sweep, options: LaunchOptions) -> LaunchOp
 
     seeds = {"seeds": moved(options.seeds), "add_seeds": moved(options.add_seeds)}
     return options.model_copy(update={**_ONLY_OF_ALL, **seeds})
+
+
+def _confirmed(launched: Mapping[str, Manifest]) -> dict[str, dict[str, Any]]:
+    """Return the arms that a search has confirmed, name -> path -> value; none before it has."""
+    for manifest in launched.values():
+        if manifest.search and (confirmation := manifest.search.confirmation):
+            changes = {arm.name: arm.changes for arm in manifest.arms}
+            return {name: changes[name] for name in confirmation.arms or ()}
+    return {}
+
+
+def awaits_search(declared: DeclaredSweep, launched: Mapping[str, Manifest]) -> bool:
+    """Return whether a search has still to confirm what is judged on the other data sets."""
+    return declared.sweep.plan.is_search and not _confirmed(launched)
 
 
 def check_launched(

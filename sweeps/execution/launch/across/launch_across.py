@@ -1,7 +1,7 @@
 """A launch across data sets, and what it would do."""
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +12,14 @@ from search_spaces.sweep import ColumnSweep, Sweep
 from sweeps.aggregation.rendering.notebook_pieces import block, summary
 from sweeps.aggregation.report import write_report
 from sweeps.aggregation.results.across_results import column_manifests
-from sweeps.execution.across.columns import (
+from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
+from sweeps.execution.engine.policies import BY_DEFAULT, Policies
+from sweeps.execution.launch.across.columns import (
     LaunchedColumn,
+    awaits_search,
     check_launched,
     columns_of,
 )
-from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
-from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.launch.launch import check_options, launch, surveyed
 from sweeps.execution.launch.result import INTERRUPTED, SweepResult
 from sweeps.execution.launch_options import LaunchOptions
@@ -27,11 +28,14 @@ from sweeps.execution.plan.definition import DeclaredSweep
 from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
+from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import counted, in_ranges
 from sweeps.storage.disk_room import size_text
 from sweeps.tracking.opening import open_store
+from sweeps.tracking.store import RecordStore
 
 _NOT_ALL = 3
+_LEAST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,35 +129,45 @@ def launch_across(
     for column in columns:
         with _named(column.data_set):
             surveyed(column.declared, column.options, policies)
-    name, ended = _name(declared, options), _launched_in_order(columns, options, policies)
-    result = _joined(name, ended)
+    result = _joined(_name(declared, options), _launched_in_order(declared, options, policies))
     return result if result.exit_code == INTERRUPTED else _with_report(result, options)
 
 
 def _launched_in_order(
-    columns: Sequence[LaunchedColumn], options: LaunchOptions, policies: Policies
+    declared: DeclaredSweep, options: LaunchOptions, policies: Policies
 ) -> dict[str, SweepResult | SweepError]:
     """Return how the launch of each data set ended, or why it was refused."""
     ended: dict[str, SweepResult | SweepError] = {}
     started = time.monotonic()
-    for number, column in enumerate(columns, 1):
-        limit = options.time_limit_seconds
-        if limit is not None:
-            limit = max(limit - (time.monotonic() - started), 1.0)
-        sweep = column.declared.sweep.name
-        print_line(f"Data set {number} of {len(columns)}: {column.data_set} ({sweep}).")
-        limited = column.options.model_copy(update={"time_limit_seconds": limit})
+    data_sets = [column.data_set for column in _checked_columns(declared, options)]
+    for number, data_set in enumerate(data_sets, 1):
+        # a search has meanwhile confirmed the arms of the other data sets
+        columns = {column.data_set: column for column in _checked_columns(declared, options)}
+        column, name = columns[data_set], columns[data_set].declared.sweep.name
+        if ended and awaits_search(declared, _launched(declared, options)):
+            ended[data_set] = BadInput("the search has not confirmed its best yet.")
+            continue
+        print_line(f"Data set {number} of {len(data_sets)}: {data_set} ({name}).")
         try:
-            ended[column.data_set] = result = launch(column.declared, limited, policies)
+            ended[data_set] = result = launch(column.declared, _rest(column, started), policies)
         except SweepError as error:
-            ended[column.data_set] = error
-            print_line(_on(column.data_set, str(error)))
+            ended[data_set] = error
+            print_line(_on(data_set, str(error)))
             continue
         finally:
             policies = replace(policies, begun=None)
         if result.exit_code == INTERRUPTED:
             break
     return ended
+
+
+def _rest(column: LaunchedColumn, started: float) -> LaunchOptions:
+    """Return a data set's options with what is left of the time limit."""
+    limit = column.options.time_limit_seconds
+    if limit is None:
+        return column.options
+    left = max(limit - (time.monotonic() - started), _LEAST_SECONDS)
+    return column.options.model_copy(update={"time_limit_seconds": left})
 
 
 def _joined(name: str, ended: Mapping[str, SweepResult | SweepError]) -> SweepResult:
@@ -183,24 +197,27 @@ def _joined(name: str, ended: Mapping[str, SweepResult | SweepError]) -> SweepRe
 
 def _with_report(result: SweepResult, options: LaunchOptions) -> SweepResult:
     """Return a result with the report over all data sets, unless the store is unreachable."""
-    storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
     try:
-        report = write_report(
-            open_store(tracking_uri, storage.root), result.sweep, Path(options.reports)
-        )
+        report = write_report(_store(options), result.sweep, Path(options.reports))
     except StoreUnreachable as error:
         return replace(result, exit_code=_NOT_ALL, is_recorded=False, complaint=str(error))
     return replace(result, report=report)
 
 
 def _checked_columns(declared: DeclaredSweep, options: LaunchOptions) -> tuple[LaunchedColumn, ...]:
-    storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
-    columns = columns_of(declared, options)
-    name = _name(declared, options)
-    store = open_store(tracking_uri, storage.root)
+    store, launched = _store(options), _launched(declared, options)
     sweeps = store.sweeps() if store.exists() else []
-    check_launched(name, [*declared.sweep.across], column_manifests(store, name), sweeps)
-    return columns
+    check_launched(_name(declared, options), [*declared.sweep.across], launched, sweeps)
+    return columns_of(declared, options, launched)
+
+
+def _launched(declared: DeclaredSweep, options: LaunchOptions) -> Mapping[str, Manifest]:
+    return column_manifests(_store(options), _name(declared, options))
+
+
+def _store(options: LaunchOptions) -> RecordStore:
+    storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
+    return open_store(tracking_uri, storage.root)
 
 
 def _has_arms(sweep: Sweep) -> TypeGuard[ColumnSweep]:
