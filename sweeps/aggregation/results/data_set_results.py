@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Literal
 
 from sweeps.aggregation.results.comparisons import Comparison
@@ -13,8 +12,6 @@ from sweeps.aggregation.statistics.intervals import Interval
 
 Scale = Literal["points", "percent"]
 """Of overall differences: errors subtracted, or each as a share of the baseline's."""
-
-_UNTUNED: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class MeasuredDataSet:
     name: str
     arms: tuple[MeasuredArm, ...]
     planned_seeds: Sequence[int] = ()
-    slacks: Mapping[str, float] = _UNTUNED
+    slacks: Mapping[str, float] = field(default_factory=dict[str, float])
     at_looks: tuple[Comparison, ...] | None = None
 
 
