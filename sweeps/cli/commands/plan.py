@@ -96,13 +96,18 @@ def _print_across(planned: "PlanAcross", *, as_json: bool) -> None:
         for line in planned.notes_on(name):
             out.print(plain(line), soft_wrap=True)
         out.print()
-    num_cells = sum(s.definition.manifest.num_expected for s in planned.surveys.values())
+    if planned.num_to_come:
+        out.print(
+            f"The search's best will be judged on the other data sets: {planned.num_to_come:,} "
+            f"more trainings.",
+            soft_wrap=True,
+        )
     seconds = planned.estimate_seconds
     takes = "unknown, as nothing like it was trained yet"
     takes = takes if seconds is None else f"about {duration_text(seconds)}"
     out.print(
-        f"{plain(planned.sweep)}: {num_cells:,} cells on {len(planned.surveys)} data sets, trained "
-        f"one data set after the other. Estimate of all: {takes}."
+        f"{plain(planned.sweep)}: {planned.num_cells:,} cells on {len(planned.surveys)} data sets, "
+        f"trained one data set after the other. Estimate of all: {takes}."
     )
 
 

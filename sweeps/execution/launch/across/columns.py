@@ -101,9 +101,9 @@ def _confirmed(launched: Mapping[str, Manifest]) -> dict[str, dict[str, Any]]:
     return {}
 
 
-def awaits_search(declared: DeclaredSweep, launched: Mapping[str, Manifest]) -> bool:
-    """Return whether a search has still to confirm what is judged on the other data sets."""
-    return declared.sweep.plan.is_search and not _confirmed(launched)
+def awaits_search(launched: Mapping[str, Manifest]) -> bool:
+    """Return whether a search has still to confirm the arms that other data sets judge."""
+    return not _confirmed(launched)
 
 
 def check_launched(

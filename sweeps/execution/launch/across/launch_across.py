@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from search_spaces.data_set_columns import without_settings
+from search_spaces.plans.search import Search
 from search_spaces.sweep import ColumnSweep, Sweep
 from sweeps.aggregation.rendering.notebook_pieces import block, summary
 from sweeps.aggregation.report import write_report
@@ -45,10 +46,19 @@ class PlanAcross:
     Attributes:
         sweep: Its name.
         surveys: Data set -> what there is to do on it.
+        num_to_come: Trainings of the arms that a search has still to confirm, on the other data
+            sets.
     """
 
     sweep: str
     surveys: Mapping[str, Survey]
+    num_to_come: int = 0
+
+    @property
+    def num_cells(self) -> int:
+        """How many cells there will be at most."""
+        manifests = [survey.definition.manifest for survey in self.surveys.values()]
+        return sum(manifest.num_expected for manifest in manifests) + self.num_to_come
 
     def __repr__(self) -> str:
         return summary("PlanAcross", self.sweep, f"{len(self.surveys)} data sets")
@@ -104,7 +114,16 @@ def plan_across(
             surveys[column.data_set] = survey_of(
                 column.declared, column.options, capacity, reads_all_sweeps=True
             )
-    return PlanAcross(_name(declared, options), surveys)
+    num_to_come = 0
+    plan = declared.sweep.plan
+    if isinstance(plan, Search) and plan.confirm and awaits_search(_launched(declared, options)):
+        trained = [
+            survey for survey in surveys.values() if not survey.definition.sweep.plan.is_search
+        ]
+        num_to_come = sum(
+            plan.confirm.best * len(survey.definition.manifest.seeds) for survey in trained
+        )
+    return PlanAcross(_name(declared, options), surveys, num_to_come)
 
 
 def launch_across(
@@ -144,7 +163,7 @@ def _launched_in_order(
         # a search has meanwhile confirmed the arms of the other data sets
         columns = {column.data_set: column for column in _checked_columns(declared, options)}
         column, name = columns[data_set], columns[data_set].declared.sweep.name
-        if ended and awaits_search(declared, _launched(declared, options)):
+        if ended and declared.sweep.plan.is_search and awaits_search(_launched(declared, options)):
             ended[data_set] = BadInput("the search has not confirmed its best yet.")
             continue
         print_line(f"Data set {number} of {len(data_sets)}: {data_set} ({name}).")
