@@ -10,6 +10,7 @@ before the first training; `capsweep plan` names them.
 """
 
 from capsmodel.config import TrainingConfig
+from capsmodel.data import Mnist
 from capsmodel.losses import CrossEntropy
 from capsmodel.models import CapsNet, ConvNet
 from capsmodel.optimisers import Adam, CosineRate
@@ -23,6 +24,7 @@ SWEEP = Sweep(
     name="routings_across_full",
     description="Routings and a CNN of equal size in the paper's network on six data sets.",
     base=TrainingConfig(
+        data=Mnist(),
         model=CapsNet(),
         loss=CrossEntropy(),
         optimiser=Adam(learning_rate=1e-3, schedule=CosineRate(), warmup_steps=400),
