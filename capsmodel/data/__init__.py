@@ -22,6 +22,7 @@ from capsmodel.data.digits import Digits as Digits
 from capsmodel.data.fashion_mnist import FashionMnist as FashionMnist
 from capsmodel.data.image_folder import ImageFolder as ImageFolder
 from capsmodel.data.kmnist import KMnist as KMnist
+from capsmodel.data.medmnist import MedMnist as MedMnist
 from capsmodel.data.mnist import Mnist as Mnist
 from capsmodel.data.mnist_on_fashion import MnistOnFashion as MnistOnFashion
 from capsmodel.data.multi_mnist import MultiFashionMnist as MultiFashionMnist
@@ -44,6 +45,7 @@ DATA_SETS = (
     Cifar10,
     Cifar100,
     Svhn,
+    MedMnist,
     SmallNorb,
     Viewpoints,
     MultiMnist,

@@ -13,7 +13,7 @@ from jaxtyping import UInt8
 from pydantic import Field, model_validator
 
 from capsmodel.data.archive import ROOT_VARIABLE, data_root, md5_of
-from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
+from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices, check_split_is_given
 from capsmodel.data.matlab import checked_bytes, of_field, read_variables
 from capsmodel.data.mnist import Mnist
 from capsmodel.settings.parts import kind_of
@@ -66,13 +66,7 @@ class AffNist(DataSet):
 
     @model_validator(mode="after")
     def _check_split(self) -> "AffNist":
-        for name in ("validation_fraction", "split_seed"):
-            default = DataSet.model_fields[name].default
-            if getattr(self, name) != default:
-                raise ValueError(
-                    f"The validation images of affNIST are those of its last 10,000 originals: "
-                    f"leave {name} at {default}."
-                )
+        check_split_is_given(self, "affNIST are those of its last 10,000 originals")
         return self
 
     @property

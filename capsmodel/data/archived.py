@@ -12,7 +12,7 @@ from capsmodel.data.archive import Archives
 from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
 from capsmodel.data.download import ensure
 
-TrainOrTest = Literal["train", "test"]
+FilePart = Literal["train", "validation", "test"]
 PixelsAndClasses = tuple[
     UInt8[np.ndarray, "images channels height width"], UInt8[np.ndarray, " images"]
 ]
@@ -23,9 +23,11 @@ class ArchivedImages(DataSet, ABC):
 
     Attributes:
         archives: The published files.
+        validation_part: The part that the validation images are from.
     """
 
     archives: ClassVar[Archives]
+    validation_part: ClassVar[FilePart] = "train"
 
     @classmethod
     @abstractmethod
@@ -33,11 +35,11 @@ class ArchivedImages(DataSet, ABC):
         """Return the addresses that a file's name is appended to, the first to be tried first."""
 
     @abstractmethod
-    def read(self, part: TrainOrTest) -> PixelsAndClasses:
+    def read(self, part: FilePart) -> PixelsAndClasses:
         """Return grey values and classes of a part; its files exist and have their checksums."""
 
-    def stored(self, part: TrainOrTest) -> PixelsAndClasses:
-        """Return grey values and classes of the training part or of the test part.
+    def stored(self, part: FilePart) -> PixelsAndClasses:
+        """Return grey values and classes of a part.
 
         Raises:
             ValueError: If a file is damaged, or neither exists nor can be downloaded.
@@ -72,7 +74,7 @@ class ArchivedImages(DataSet, ABC):
         indices = self._indices()
         return DataSplits(
             train=self._images("train", indices.train, device),
-            validation=self._images("train", indices.validation, device),
+            validation=self._images(self.validation_part, indices.validation, device),
             test=self._images("test", indices.test, device),
         )
 
@@ -83,7 +85,7 @@ class ArchivedImages(DataSet, ABC):
     def _indices(self) -> SplitIndices:
         return self.split(*(self.stored(part)[1].tolist() for part in ("train", "test")))
 
-    def _images(self, part: TrainOrTest, indices: list[int], device: str | torch.device) -> Images:
+    def _images(self, part: FilePart, indices: list[int], device: str | torch.device) -> Images:
         pixels, labels = self.stored(part)
         images = self._tensor(pixels[indices])
         return Images(images.to(device), torch.from_numpy(labels[indices]).long().to(device))

@@ -118,7 +118,8 @@ class SplitIndices:
 
     Attributes:
         train: Among the training images.
-        validation: Among the training images, none of them in `train`.
+        validation: Among the training images, none of them in `train`; where the data give
+            validation images, among these.
         test: Among the test images.
         extra_tests: Name -> among the images of that extra test.
     """
@@ -298,6 +299,27 @@ class DataSet(Part, ABC):
             },
         )
 
+    def split_as_given(
+        self, labels: Sequence[int], validation_labels: Sequence[int], test_labels: Sequence[int]
+    ) -> SplitIndices:
+        """Return which images belong to which split where the data give all three.
+
+        Args:
+            labels: The class of each training image, in the data set's own order.
+            validation_labels: The class of each validation image.
+            test_labels: The class of each test image.
+
+        Raises:
+            ValueError: If the fraction leaves a class without an image.
+        """
+        everything = list(range(len(labels)))
+        self._check_fraction({"training": everything}, labels)
+        return SplitIndices(
+            train=self._train_share(everything, labels),
+            validation=self._test_share("validation", validation_labels),
+            test=self._test_share("test", test_labels),
+        )
+
     def _test_share(self, split: str, labels: Sequence[int]) -> list[int]:
         everything = list(range(len(labels)))
         self._check_fraction({split: everything}, labels)
@@ -328,6 +350,22 @@ class DataSet(Part, ABC):
                 f"A fraction of {self.fraction:g} leaves no image of class {label} in the {split} "
                 f"split of {self.kind}, which has {size} of it: choose at least {1 / size:.2g}."
             )
+
+
+def check_split_is_given(data: DataSet, origin: str) -> None:
+    """Check that settings ask for no other validation images than those that the data give.
+
+    Args:
+        data: The settings.
+        origin: Whose validation images they are and which: "affNIST are those of its last".
+
+    Raises:
+        ValueError: If they do.
+    """
+    for name in ("validation_fraction", "split_seed"):
+        default = DataSet.model_fields[name].default
+        if getattr(data, name) != default:
+            raise ValueError(f"The validation images of {origin}: leave {name} at {default}.")
 
 
 def train_share(

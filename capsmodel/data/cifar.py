@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from capsmodel.data.archive import Archive, Archives
-from capsmodel.data.archived import ArchivedImages, PixelsAndClasses, TrainOrTest
+from capsmodel.data.archived import ArchivedImages, FilePart, PixelsAndClasses
 
 _SHAPE = (3, 32, 32)
 
@@ -37,7 +37,7 @@ class CifarImages(ArchivedImages, ABC):
         """Return the address of the sets' own page."""
         return ["https://www.cs.toronto.edu/~kriz/"]
 
-    def read(self, part: TrainOrTest) -> PixelsAndClasses:
+    def read(self, part: FilePart) -> PixelsAndClasses:
         """Return grey values and classes of a part."""
         names = self.train_files if part == "train" else self.test_files
         return _read(self.archives.path(self.archives.files[0].name), names, self.label_bytes)

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from capsmodel.data.archived import ArchivedImages, PixelsAndClasses, TrainOrTest
+from capsmodel.data.archived import ArchivedImages, FilePart, PixelsAndClasses
 
 _WHITE = 255
 
@@ -34,7 +34,7 @@ class IdxImages(ArchivedImages, ABC):
 
         return getattr(torchvision.datasets, cls.archives.title).mirrors
 
-    def read(self, part: TrainOrTest) -> PixelsAndClasses:
+    def read(self, part: FilePart) -> PixelsAndClasses:
         """Return grey values and classes of a part."""
         names = [file.name for file in self.archives.files]
         images, labels = names[:2] if part == "train" else names[2:]

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from capsmodel.data.archive import Archive, Archives
-from capsmodel.data.archived import ArchivedImages, PixelsAndClasses, TrainOrTest
+from capsmodel.data.archived import ArchivedImages, FilePart, PixelsAndClasses
 from capsmodel.data.matlab import checked_bytes, read_variables
 
 _SIDE, _CHANNELS = 32, 3
@@ -41,7 +41,7 @@ class Svhn(ArchivedImages):
         """Return the address of the set's own page."""
         return ["http://ufldl.stanford.edu/housenumbers/"]
 
-    def read(self, part: TrainOrTest) -> PixelsAndClasses:
+    def read(self, part: FilePart) -> PixelsAndClasses:
         """Return grey values and classes of a part.
 
         Raises:

@@ -234,11 +234,7 @@ class UserFiles(DataSet, ABC):
     ) -> SplitIndices:
         if "validation" not in parts:
             return self.split(labels, test_labels)
-        return SplitIndices(
-            train=self._train_share([*range(len(labels))], labels),
-            validation=self._test_share("validation", parts["validation"].labels),
-            test=self._test_share("test", test_labels),
-        )
+        return self.split_as_given(labels, parts["validation"].labels, test_labels)
 
     def _split_off(self, labels: Sequence[int]) -> tuple[list[int], list[int]]:
         number = max(1, round(self.test_fraction * len(labels)))

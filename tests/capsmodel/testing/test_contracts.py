@@ -18,6 +18,7 @@ from capsmodel.data import (
     FashionMnist,
     ImageFolder,
     KMnist,
+    MedMnist,
     Mnist,
     MnistOnFashion,
     MultiFashionMnist,
@@ -81,7 +82,7 @@ FRACTIONS |= {"mnist_on_fashion": 0.02}
 
 
 NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn}
-NEED_FILES |= {ImageFolder, Arrays, TorchvisionData}
+NEED_FILES |= {ImageFolder, Arrays, TorchvisionData, MedMnist}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
 NEED_IMAGES |= {AffineMnist, AffineFashionMnist, MnistOnFashion}
 OTHER_FILES = (FashionMnist, MultiFashionMnist, AffineMnist, AffineFashionMnist)
