@@ -21,6 +21,8 @@ from capsmodel.data.cifar import Cifar100 as Cifar100
 from capsmodel.data.digits import Digits as Digits
 from capsmodel.data.fashion_mnist import FashionMnist as FashionMnist
 from capsmodel.data.image_folder import ImageFolder as ImageFolder
+from capsmodel.data.imagenette import Imagenette as Imagenette
+from capsmodel.data.imagenette import Imagewoof as Imagewoof
 from capsmodel.data.kmnist import KMnist as KMnist
 from capsmodel.data.medmnist import MedMnist as MedMnist
 from capsmodel.data.mnist import Mnist as Mnist
@@ -46,6 +48,8 @@ DATA_SETS = (
     Cifar100,
     Svhn,
     MedMnist,
+    Imagenette,
+    Imagewoof,
     SmallNorb,
     Viewpoints,
     MultiMnist,

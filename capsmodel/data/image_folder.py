@@ -1,5 +1,6 @@
 """A user's folder of pictures, a folder for each class."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -40,9 +41,70 @@ _SPLITS = {
     "testing": "test",
 }
 _ENDINGS_WORDS = "PNG, JPEG, BMP, GIF, TIFF, WebP or PPM"
+Pictures = dict[str, list[Path]]  # class -> its pictures
 
 
-class ImageFolder(UserFiles):
+class PictureFolder(UserFiles, ABC):
+    """Pictures in folders of classes, brought to one size.
+
+    Attributes:
+        size: Height and width of all images.
+    """
+
+    size: Side = 32  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    @abstractmethod
+    def pictures(self, place: Path) -> dict[str, Pictures]:
+        """Return split -> class -> pictures; of a folder without splits all are of "train".
+
+        Raises:
+            ValueError: If the folder is missing, has no class, a class has no picture, or a class
+                of validation or test is missing from training.
+        """
+
+    def files(self) -> list[Path]:
+        """Return all pictures, and the files that are passed over, which the notes count.
+
+        Raises:
+            ValueError: As in `pictures`.
+        """
+        place = self.place
+        return [*_all_paths(self.pictures(place)), *filter(Path.is_file, _passed_over(place))]
+
+    def notes_on_files(self) -> Iterator[str]:
+        """Yield those of every user's files, and how many files of each ending are passed over."""
+        yield from super().notes_on_files()
+        paths = _passed_over(self.place)
+        if number := len(paths):
+            endings = sorted(ending_of(path.name) or "without an ending" for path in paths)
+            counts = ", ".join(f"{num} {ending}" for ending, num in Counter(endings).most_common())
+            yield (
+                f"{number} file{'s' * (number > 1)} of data '{self.kind}' "
+                f"{'are' if number > 1 else 'is'} passed over ({counts}): only {_ENDINGS_WORDS} in "
+                f"the folders of the classes are read."
+            )
+
+    def read(self) -> Mapping[str, Labelled]:
+        """Return the pictures of each split that the folder has.
+
+        Raises:
+            ValueError: If a picture cannot be read, or the folder has other classes now.
+        """
+        place = self.place
+        parts = self.pictures(place)
+        check_classes(place, tuple(parts["train"]), self.classes)
+        number = {name: place for place, name in enumerate(self.classes)}
+        return {
+            split: Labelled(
+                _decoded(_files(part), self.image_shape, self.fit, self.white_value),
+                [number[name] for name, paths in part.items() for _ in paths],
+                [path.relative_to(place).as_posix() for path in _paths(part)],
+            )
+            for split, part in parts.items()
+        }
+
+
+class ImageFolder(PictureFolder):
     """Pictures in a folder of your own that has a folder for each class.
 
     `ImageFolder("photos/", size=32)`: folders `train`, `test` and, if you like, `validation` with
@@ -59,7 +121,6 @@ class ImageFolder(UserFiles):
     """
 
     kind: Literal["image_folder"] = "image_folder"
-    size: Side = 32  # pyright: ignore[reportIncompatibleVariableOverride]
 
     if TYPE_CHECKING:
 
@@ -83,26 +144,14 @@ class ImageFolder(UserFiles):
         """Not where the folder has images for validation."""
         return "validation" not in _pictures(self.place)
 
-    def files(self) -> list[Path]:
-        """Return all pictures, and the files that are passed over, which the notes count.
+    def pictures(self, place: Path) -> dict[str, Pictures]:
+        """Return the pictures of each split, or of "train" alone.
 
         Raises:
-            ValueError: As in `scan`.
+            ValueError: As in `PictureFolder.pictures`, or if there is a folder of the training or
+                of the test without the other one.
         """
-        return [*_all_paths(_pictures(self.place)), *filter(Path.is_file, _passed_over(self.place))]
-
-    def notes_on_files(self) -> Iterator[str]:
-        """Yield those of every user's files, and how many files of each ending are passed over."""
-        yield from super().notes_on_files()
-        paths = _passed_over(self.place)
-        if number := len(paths):
-            endings = sorted(ending_of(path.name) or "without an ending" for path in paths)
-            counts = ", ".join(f"{num} {ending}" for ending, num in Counter(endings).most_common())
-            yield (
-                f"{number} file{'s' * (number > 1)} of data '{self.kind}' "
-                f"{'are' if number > 1 else 'is'} passed over ({counts}): only {_ENDINGS_WORDS} in "
-                f"the folders of the classes are read."
-            )
+        return _pictures(place)
 
     def scan(self, place: Path) -> FoundFacts:
         """Return the names of the folders, whether all pictures are grey, and their white.
@@ -120,34 +169,15 @@ class ImageFolder(UserFiles):
                 check_is_file(path)  # those behind the first colour picture were not opened
         return FoundFacts(classes, (1 if are_grey else 3, self.size, self.size), white)
 
-    def read(self) -> Mapping[str, Labelled]:
-        """Return the pictures of each split that the folder has.
-
-        Raises:
-            ValueError: If a picture cannot be read, or the folder has other classes now.
-        """
-        place = self.place
-        parts = _pictures(place)
-        check_classes(place, tuple(parts["train"]), self.classes)
-        number = {name: place for place, name in enumerate(self.classes)}
-        return {
-            split: Labelled(
-                _decoded(_files(part), self.image_shape, self.fit, self.white_value),
-                [number[name] for name, paths in part.items() for _ in paths],
-                [path.relative_to(place).as_posix() for path in _paths(part)],
-            )
-            for split, part in parts.items()
-        }
-
 
 File = tuple[Path, int, int, int, int]  # with size, inode, and its times in nanoseconds
 
 
-def _paths(part: "Pictures") -> list[Path]:
+def _paths(part: Pictures) -> list[Path]:
     return [path for paths in part.values() for path in paths]
 
 
-def _all_paths(parts: Mapping[str, "Pictures"]) -> list[Path]:
+def _all_paths(parts: Mapping[str, Pictures]) -> list[Path]:
     return [path for part in parts.values() for path in _paths(part)]
 
 
@@ -175,7 +205,7 @@ def _check_depth(place: Path, classes: Sequence[str]) -> None:
         )
 
 
-def _files(part: "Pictures") -> tuple[File, ...]:
+def _files(part: Pictures) -> tuple[File, ...]:
     paths = _paths(part)
     states = [path.stat() for path in paths]
     return tuple(
@@ -191,21 +221,18 @@ def _decoded(
     return np.stack([read_picture(path, shape, fit, white) for path, *_ in files])
 
 
-Pictures = dict[str, list[Path]]  # class -> its pictures
-
-
 def _pictures(place: Path) -> dict[str, Pictures]:
     """Return split -> class -> pictures; of a folder without splits all are of "train".
 
     Raises:
-        ValueError: As in `ImageFolder.look`.
+        ValueError: As in `ImageFolder.pictures`.
     """
     if not place.is_dir():
         raise ValueError(
             f"There is no folder '{place}': name one with a folder of pictures for each class."
         )
     if not (named := _split_folders(place)):
-        return {"train": _classes(place)}
+        return {"train": pictures_of_classes(place)}
     if missing := {"train", "test"} - named.keys():
         (split,) = missing
         raise ValueError(
@@ -217,7 +244,7 @@ def _pictures(place: Path) -> dict[str, Pictures]:
             f"Next to the folders of the splits '{place}' has {listed(others)}: move classes into "
             f"'{named['train'].name}' and '{named['test'].name}'."
         )
-    parts = {split: _classes(folder) for split, folder in named.items()}
+    parts = {split: pictures_of_classes(folder) for split, folder in named.items()}
     for split, part in parts.items():
         if unknown := [name for name in part if name not in parts["train"]]:
             raise ValueError(
@@ -234,7 +261,12 @@ def _split_folders(place: Path) -> dict[str, Path]:
     return named if {"train", "test"} & named.keys() else {}
 
 
-def _classes(place: Path) -> Pictures:
+def pictures_of_classes(place: Path) -> Pictures:
+    """Return folder -> the pictures in it, for all folders in one.
+
+    Raises:
+        ValueError: If there is no folder, or one has no picture.
+    """
     pictures = {folder.name: [*picture_paths(folder)] for folder in _folders(place)}
     if not pictures:
         loose = "pictures, but " if next(picture_paths(place), None) else ""

@@ -17,6 +17,8 @@ from capsmodel.data import (
     DataSet,
     FashionMnist,
     ImageFolder,
+    Imagenette,
+    Imagewoof,
     KMnist,
     MedMnist,
     Mnist,
@@ -83,6 +85,7 @@ FRACTIONS |= {"mnist_on_fashion": 0.02}
 
 NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn}
 NEED_FILES |= {ImageFolder, Arrays, TorchvisionData, MedMnist}
+NEED_FILES |= {Imagenette, Imagewoof}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
 NEED_IMAGES |= {AffineMnist, AffineFashionMnist, MnistOnFashion}
 OTHER_FILES = (FashionMnist, MultiFashionMnist, AffineMnist, AffineFashionMnist)
