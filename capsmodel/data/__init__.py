@@ -31,6 +31,7 @@ from capsmodel.data.multi_mnist import MultiFashionMnist as MultiFashionMnist
 from capsmodel.data.multi_mnist import MultiMnist as MultiMnist
 from capsmodel.data.near_duplicates import NearDuplicates as NearDuplicates
 from capsmodel.data.near_duplicates import near_duplicates as near_duplicates
+from capsmodel.data.parquet_images import ParquetImages as ParquetImages
 from capsmodel.data.repeated_load import check_repeatable as check_repeatable
 from capsmodel.data.smallnorb import SmallNorb as SmallNorb
 from capsmodel.data.svhn import Svhn as Svhn
@@ -62,4 +63,5 @@ DATA_SETS = (
     ImageFolder,
     Arrays,
     TorchvisionData,
+    ParquetImages,
 )

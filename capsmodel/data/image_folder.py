@@ -19,27 +19,22 @@ from capsmodel.data.picture_files import (
     grey_and_white,
     is_hidden,
     names_below,
+    open_picture,
     picture_paths,
     read_picture,
 )
 from capsmodel.data.user_files import (
+    SPLITS,
+    FileState,
     FoundFacts,
     Labelled,
     Side,
     UserFiles,
     check_classes,
+    file_states,
     listed,
 )
 
-_SPLITS = {
-    "train": "train",
-    "training": "train",
-    "val": "validation",
-    "valid": "validation",
-    "validation": "validation",
-    "test": "test",
-    "testing": "test",
-}
 _ENDINGS_WORDS = "PNG, JPEG, BMP, GIF, TIFF, WebP or PPM"
 Pictures = dict[str, list[Path]]  # class -> its pictures
 
@@ -96,7 +91,7 @@ class PictureFolder(UserFiles, ABC):
         number = {name: place for place, name in enumerate(self.classes)}
         return {
             split: Labelled(
-                _decoded(_files(part), self.image_shape, self.fit, self.white_value),
+                _decoded(file_states(_paths(part)), self.image_shape, self.fit, self.white_value),
                 [number[name] for name, paths in part.items() for _ in paths],
                 [path.relative_to(place).as_posix() for path in _paths(part)],
             )
@@ -163,14 +158,13 @@ class ImageFolder(PictureFolder):
         parts = _pictures(place)
         classes, paths = tuple(parts["train"]), _all_paths(parts)
         _check_depth(place, classes)
-        are_grey, white = grey_and_white(paths, is_white_known=self.bits is not None)
+        are_grey, white = grey_and_white(
+            map(open_picture, paths), is_white_known=self.bits is not None
+        )
         if not are_grey:
             for path in paths:
                 check_is_file(path)  # those behind the first colour picture were not opened
         return FoundFacts(classes, (1 if are_grey else 3, self.size, self.size), white)
-
-
-File = tuple[Path, int, int, int, int]  # with size, inode, and its times in nanoseconds
 
 
 def _paths(part: Pictures) -> list[Path]:
@@ -205,18 +199,9 @@ def _check_depth(place: Path, classes: Sequence[str]) -> None:
         )
 
 
-def _files(part: Pictures) -> tuple[File, ...]:
-    paths = _paths(part)
-    states = [path.stat() for path in paths]
-    return tuple(
-        (path, state.st_size, state.st_ino, state.st_mtime_ns, state.st_ctime_ns)
-        for path, state in zip(paths, states, strict=True)
-    )
-
-
 @lru_cache(maxsize=4)  # a process trains one trial after the other, and decoding takes long
 def _decoded(
-    files: tuple[File, ...], shape: tuple[int, int, int], fit: Fit, white: int | None
+    files: tuple[FileState, ...], shape: tuple[int, int, int], fit: Fit, white: int | None
 ) -> UInt8[np.ndarray, "images channels height width"]:
     return np.stack([read_picture(path, shape, fit, white) for path, *_ in files])
 
@@ -256,7 +241,7 @@ def _pictures(place: Path) -> dict[str, Pictures]:
 
 def _split_folders(place: Path) -> dict[str, Path]:
     """Return split -> its folder; none if the folders are those of classes."""
-    splits = {folder: _SPLITS.get(folder.name.lower()) for folder in _folders(place)}
+    splits = {folder: SPLITS.get(folder.name.lower()) for folder in _folders(place)}
     named = {split: folder for folder, split in splits.items() if split}
     return named if {"train", "test"} & named.keys() else {}
 

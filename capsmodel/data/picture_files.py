@@ -10,7 +10,8 @@ import struct
 import warnings
 import zlib
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
@@ -88,7 +89,22 @@ def open_picture(path: Path) -> Generator[Image.Image]:
         ValueError: If it cannot be read whole, there or in the block, or is no file.
     """
     check_is_file(path)
-    with _one_sentence(path), Image.open(path, formats=_FORMATS) as image:
+    with _one_sentence(str(path)), Image.open(path, formats=_FORMATS) as image:
+        yield image
+
+
+@contextmanager
+def open_content(content: bytes, name: str) -> Generator[Image.Image]:
+    """Open the picture that some bytes are, as `open_picture` does that of a file.
+
+    Args:
+        content: What a file of the picture would hold.
+        name: Where it is from, for the sentence.
+
+    Raises:
+        ValueError: If it cannot be read whole, there or in the block.
+    """
+    with _one_sentence(name), Image.open(BytesIO(content), formats=_FORMATS) as image:
         yield image
 
 
@@ -107,22 +123,24 @@ def white_of(largest: int, limit: int) -> int | None:
     return max(largest, 1) if largest < limit else None
 
 
-def grey_and_white(paths: Iterable[Path], *, is_white_known: bool) -> tuple[bool, int | None]:
+def grey_and_white(
+    pictures: Iterable[AbstractContextManager[Image.Image]], *, is_white_known: bool
+) -> tuple[bool, int | None]:
     """Return whether all pictures are grey, and if so `white_of` them.
 
     Each is opened once, up to the first that is not grey, and decoded while that may change what
     white is.
 
     Args:
-        paths: The files.
+        pictures: What opens them, one by one.
         is_white_known: Whether white is not asked for, so that none is decoded.
 
     Raises:
         ValueError: If one cannot be read, or is no file.
     """
     largest = limit = 0
-    for path in paths:
-        with open_picture(path) as image:
+    for picture in pictures:
+        with picture as image:
             if not is_grey(image):
                 return False, None
             most = limit_of(image)
@@ -278,15 +296,15 @@ def _bytes_of_numbers(values: np.ndarray) -> UInt8[np.ndarray, "height width"]:
 
 
 @contextmanager
-def _one_sentence(path: Path) -> Generator[None]:
-    """Turn what Pillow raises for a file into one sentence."""
+def _one_sentence(name: str) -> Generator[None]:
+    """Turn what Pillow raises for a picture into one sentence."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of damaged notes in a file whose pixels are whole
         warnings.simplefilter("error", DecompressionBombWarning)
         try:
             yield
         except _OF_DAMAGED_FILES as error:
-            raise ValueError(f"'{path}' cannot be read as a picture: {_why(error)}.") from error
+            raise ValueError(f"'{name}' cannot be read as a picture: {_why(error)}.") from error
 
 
 def _why(error: BaseException) -> str:

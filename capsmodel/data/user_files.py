@@ -3,7 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +23,16 @@ from capsmodel.settings.parts import later
 
 _TEST_SEED = "test"
 _COPIED_AT_ONCE = 256  # images
+SPLITS = {
+    "train": "train",
+    "training": "train",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "test": "test",
+    "testing": "test",
+}
+"""What folders and files of a split may be called -> the split."""
 Side = Annotated[int, Field(ge=1, le=4096)]
 Bits = Annotated[int, Field(ge=1, le=16)]
 TestFraction = Annotated[float, Field(gt=0, lt=1)]
@@ -280,6 +290,19 @@ def numbered_classes(largest: int, num_images: int, source: str) -> tuple[str, .
             f"most {num_images} classes: number the classes from 0, without gaps."
         )
     return tuple(map(str, range(largest + 1)))
+
+
+FileState = tuple[Path, int, int, int, int]
+"""A file with its size, its inode, and the times of its content and inode in nanoseconds."""
+
+
+def file_states(paths: Iterable[Path]) -> tuple[FileState, ...]:
+    """Return files with what changes where one of them does."""
+    states = [(path, path.stat()) for path in paths]
+    return tuple(
+        (path, state.st_size, state.st_ino, state.st_mtime_ns, state.st_ctime_ns)
+        for path, state in states
+    )
 
 
 def check_classes(place: Path, found_classes: Sequence[str], classes: Sequence[str]) -> None:

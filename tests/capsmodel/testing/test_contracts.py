@@ -25,6 +25,7 @@ from capsmodel.data import (
     MnistOnFashion,
     MultiFashionMnist,
     MultiMnist,
+    ParquetImages,
     SmallNorb,
     Svhn,
     TorchvisionData,
@@ -85,7 +86,7 @@ FRACTIONS |= {"mnist_on_fashion": 0.02}
 
 NEED_FILES = {SmallNorb, AffNist, KMnist, Cifar10, Cifar100, Svhn}
 NEED_FILES |= {ImageFolder, Arrays, TorchvisionData, MedMnist}
-NEED_FILES |= {Imagenette, Imagewoof}
+NEED_FILES |= {Imagenette, Imagewoof, ParquetImages}
 NEED_IMAGES = {Mnist, FashionMnist, MultiMnist, MultiFashionMnist}
 NEED_IMAGES |= {AffineMnist, AffineFashionMnist, MnistOnFashion}
 OTHER_FILES = (FashionMnist, MultiFashionMnist, AffineMnist, AffineFashionMnist)
