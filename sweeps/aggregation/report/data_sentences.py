@@ -65,6 +65,9 @@ def _large_batch(arm: ArmResults, num_images: int) -> list[str]:
 
 
 def data_kind(arm: ArmResults) -> str:
-    """Return the kind of an arm's data set, "" if its config has none."""
+    """Return the kind of an arm's data set with the name of the set, "" if its config has none."""
     data: Any = arm.arm.config.get("data")
-    return one_line(str(data.get("kind", ""))) if isinstance(data, dict) else ""
+    settings: dict[str, Any] = data if isinstance(data, dict) else {}
+    name = settings.get("name")
+    of_name = f" ({name})" if isinstance(name, str) and name else ""
+    return one_line(f"{settings.get('kind', '')}{of_name}")

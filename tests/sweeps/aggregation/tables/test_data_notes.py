@@ -44,6 +44,19 @@ def test_one_data_set_is_said_once() -> None:
     )
 
 
+def test_sets_of_one_kind_are_told_apart_by_their_names() -> None:
+    made = manifest()
+    arms = tuple(
+        arm.model_copy(update={"config": {"data": {"kind": "medmnist", "name": name}}})
+        for arm, name in zip(made.arms, ("pathmnist", "octmnist"), strict=True)
+    )
+    results = arm_results(made.model_copy(update={"arms": arms}), records(COUNTS))
+    assert data_sentences(results) == (
+        "Data medmnist (pathmnist): 1,257 training, 180 validation and 360 test images (base).",
+        "Data medmnist (octmnist): 1,257 training, 180 validation and 360 test images (few).",
+    )
+
+
 def test_arms_with_fewer_images_are_named() -> None:
     assert data_sentences(arm_results(manifest(), records(FEW))) == (
         "Data digits: 1,257 training, 180 validation and 360 test images (base).",
