@@ -194,8 +194,9 @@ class DataSet(Part, ABC):
 
     @property
     def images_of(self) -> tuple[str, ...]:
-        """Kinds of the data sets whose images it shows, changed or not; () for a user's images."""
-        return () if self.is_of_user else (self.kind,)
+        """Names of the data sets whose images it shows, changed or not; () for a user's images."""
+        name = f"{self.kind} {getattr(self, 'name', '')}".strip()
+        return () if self.is_of_user else (name,)
 
     @property
     def picture_fit(self) -> Fit:

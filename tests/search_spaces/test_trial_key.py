@@ -49,11 +49,12 @@ def named_keys() -> dict[str, dict[str, dict[str, str]]]:
     """Return sweep -> arm -> seed -> key of all named sweeps."""
     keys: dict[str, dict[str, dict[str, str]]] = {}
     for entry in named_sweeps():
-        sweep = named_sweep(entry.name)
-        keys[entry.name] = {
-            arm.name: {str(seed): trial_key(arm.config, seed) for seed in seeds_of(sweep)}
-            for arm in arms_of(sweep)
-        }
+        named = named_sweep(entry.name)
+        for sweep in (*named.columns().values(),) or (named,):
+            keys[sweep.name] = {
+                arm.name: {str(seed): trial_key(arm.config, seed) for seed in seeds_of(sweep)}
+                for arm in arms_of(sweep)
+            }
     return keys
 
 

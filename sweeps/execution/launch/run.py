@@ -7,6 +7,7 @@ from sweeps.execution.interruption import interrupt_delayed
 from sweeps.execution.launch.early_engine import early_engine
 from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch_options import LaunchOptions, takes_options
+from sweeps.records.errors import BadInput
 
 if TYPE_CHECKING:  # these load torch
     from sweeps.execution.launch.across.launch_across import PlanAcross
@@ -33,6 +34,7 @@ def plan(sweep: "Launchable", *, options: LaunchOptions) -> "Survey | PlanAcross
     declared, capacity = declared_sweep(sweep), capacity_of(options.resources)
     if declared.sweep.across:
         return plan_across(declared, options, capacity)
+    _check_one_data_set(declared.sweep.name, options)
     return survey_of(declared, options, capacity, reads_all_sweeps=True)
 
 
@@ -62,5 +64,12 @@ def run(sweep: "Launchable", *, options: LaunchOptions) -> SweepResult:
 
         forget_loaded_data()
         declared = declared_sweep(sweep)
-        launch_it = launch_across if declared.sweep.across else launch
-        return launch_it(declared, options, Policies(begun=begun))
+        if declared.sweep.across:
+            return launch_across(declared, options, Policies(begun=begun))
+        _check_one_data_set(declared.sweep.name, options)
+        return launch(declared, options, Policies(begun=begun))
+
+
+def _check_one_data_set(name: str, options: LaunchOptions) -> None:
+    if options.only is not None:
+        raise BadInput(f"'{name}' is a sweep of one data set: leave --only out.")

@@ -385,8 +385,6 @@ def survey_of(
     store = open_store(tracking_uri, storage.root)
     declared = declared_sweep(sweep)
     name = declared.sweep.name if options.name is None else options.name
-    if options.only is not None:
-        raise BadInput(f"'{name}' is a sweep of one data set: leave --only out.")
     earlier = earlier_log(store, storage.journals, name, may_be_replaced=options.replace)
     seeds = _earlier_seeds(declared.sweep, options, earlier.manifest)
     options = _with_seeds(options, declared.sweep, seeds.resumed)
