@@ -87,7 +87,7 @@ class TwoWay:
         return self.over_seeds, np.asarray(self.num_seeds - 1.0)
 
     @property
-    def errors(self) -> tuple[tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]], ...]:
+    def errors(self) -> "Errors":
         """Standard errors with their degrees of freedom: of both directions, of seeds, of images.
 
         What is said of a mean has to hold by each. Few seeds that happen to agree leave both
@@ -125,14 +125,7 @@ class TwoWay:
 
     def half_width(self, confidence: float = 0.95) -> Float[np.ndarray, "..."]:
         """Return half the width of the interval of each mean."""
-        from scipy.special import stdtrit  # here, and not scipy.stats, to keep imports quick
-
-        errors = np.broadcast_arrays(*(part for pair in self.errors for part in pair))
-        # quantiles take nearly all of the time, and most degrees of freedom occur several times
-        degrees, places = np.unique(np.stack(errors[1::2]), return_inverse=True)
-        quantiles = stdtrit(degrees, (1 + confidence) / 2)[places]
-        widths = quantiles.reshape(-1, *errors[0].shape) * np.stack(errors[::2])
-        return np.asarray(widths.max(axis=0))
+        return half_width_by(self.errors, confidence)
 
     def interval(self, num_seeds: int, confidence: float = 0.95) -> Interval:
         """Return the mean with its interval; of a single table.
@@ -147,16 +140,36 @@ class TwoWay:
     @property
     def p_value(self) -> Float[np.ndarray, "..."]:
         """Two-sided, of a mean of 0; 1 where nothing differs anywhere, or all seeds agree."""
-        largest = np.max([self._p_value(error, degrees) for error, degrees in self.errors], axis=0)
-        return np.where(self.over_seeds > 0, largest, 1.0)
+        return np.where(self.over_seeds > 0, p_value_by(self.mean, self.errors), 1.0)
 
-    def _p_value(
-        self, error: Float[np.ndarray, "..."], degrees: Float[np.ndarray, "..."]
+
+Errors = tuple[tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]], ...]
+"""Standard errors of the same means, each with its degrees of freedom."""
+
+
+def half_width_by(errors: Errors, confidence: float) -> Float[np.ndarray, "..."]:
+    """Return half the width of intervals that hold by each of several errors."""
+    from scipy.special import stdtrit  # here, and not scipy.stats, to keep imports quick
+
+    parts = np.broadcast_arrays(*(part for pair in errors for part in pair))
+    # quantiles take nearly all of the time, and most degrees of freedom occur several times
+    degrees, places = np.unique(np.stack(parts[1::2]), return_inverse=True)
+    quantiles = stdtrit(degrees, (1 + confidence) / 2)[places]
+    widths = quantiles.reshape(-1, *parts[0].shape) * np.stack(parts[::2])
+    return np.asarray(widths.max(axis=0))
+
+
+def p_value_by(mean: Float[np.ndarray, "..."], errors: Errors) -> Float[np.ndarray, "..."]:
+    """Return the p value, two-sided, of means of 0 that holds by each of several errors."""
+    from scipy.special import stdtr
+
+    def by_one(
+        error: Float[np.ndarray, "..."], degrees: Float[np.ndarray, "..."]
     ) -> Float[np.ndarray, "..."]:
-        from scipy.special import stdtr
-
-        ratio = np.divide(np.abs(self.mean), error, out=np.zeros_like(error), where=error > 0)
+        ratio = np.divide(np.abs(mean), error, out=np.zeros_like(error), where=error > 0)
         return np.asarray(2 * stdtr(degrees, -ratio))
+
+    return np.asarray(np.max([by_one(error, degrees) for error, degrees in errors], axis=0))
 
 
 def two_way(

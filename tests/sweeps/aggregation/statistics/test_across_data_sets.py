@@ -1,0 +1,147 @@
+"""Differences over several data sets, recomputed with scipy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sweeps.aggregation.statistics.across_data_sets import (
+    as_log_ratio,
+    averaged,
+    like_these,
+    overall,
+    overall_beyond_margin,
+    rank_test,
+    with_rare_images,
+)
+from sweeps.aggregation.statistics.shared_seeds import share_seeds
+from sweeps.aggregation.statistics.two_way import TwoWay, two_way
+
+EXACT = 1e-12
+
+
+def drawn_ways(num: int = 3, arms: int = 4) -> list[TwoWay]:
+    """Return differences on some data sets, their variances over seeds shared; one arm is apart."""
+    chance = np.random.default_rng(61)
+    ways: list[TwoWay] = []
+    for place in range(num):
+        by_seed = chance.normal(0.02, 0.01, (arms, 3, 1)) * np.array([9.0, 1, 1, 1])[:, None, None]
+        differences = by_seed + chance.normal(0, 0.3, (arms, 3, 40 + 20 * place))
+        own = np.array([9.0, 1.0, 1.0, 1.0])
+        ways.append(share_seeds(two_way(differences), own, np.asarray(1.0)))
+    return ways
+
+
+def test_the_errors_of_the_average_are_joined_as_satterthwaite_joins_them() -> None:
+    ways = drawn_ways()
+    found = overall(ways)
+    for arm in range(4):
+        mean = np.mean([way.mean[arm] for way in ways])
+        p_values, widths = list[float](), list[float]()
+        for part in range(3):
+            variances = np.array([way.errors[part][0][arm] ** 2 for way in ways])
+            degrees = np.array([np.broadcast_to(way.errors[part][1], 4)[arm] for way in ways])
+            error = np.sqrt(variances.sum()) / 3
+            joined = variances.sum() ** 2 / (variances**2 / degrees).sum()
+            p_values.append(2 * stats.t.sf(abs(mean) / error, joined))
+            widths.append(stats.t.isf(0.025, joined) * error)
+        assert found.mean[arm] == pytest.approx(mean, abs=EXACT)
+        assert found.p_value[arm] == pytest.approx(max(p_values), abs=EXACT)
+        assert found.half_width()[arm] == pytest.approx(max(widths), abs=EXACT)
+    assert found.errors[1][0][0] != found.errors[0][0][0]  # one arm is held to its own seeds
+    assert found.errors[1][0][1] == found.errors[0][0][1]
+
+
+def test_a_data_set_on_which_nothing_differs_at_all_has_its_weight() -> None:
+    ways = drawn_ways()
+    assert overall(ways, 6).mean == pytest.approx(overall(ways).mean / 2, abs=EXACT)
+    assert overall(ways, 6).p_value == pytest.approx(overall(ways).p_value, abs=EXACT)
+
+
+def test_seeds_that_agree_on_every_data_set_say_nothing() -> None:
+    agreeing = two_way(np.tile(np.repeat([1.0, 0.0], [30, 70]), (3, 1)))
+    spread = two_way(np.random.default_rng(0).normal(0.3, 0.1, (3, 100)))
+    assert overall([agreeing, agreeing]).p_value == 1
+    assert overall([agreeing, spread]).p_value < 0.05
+
+
+def test_seeds_are_averaged_over_data_sets_first() -> None:
+    chance = np.random.default_rng(1)
+    differences = [chance.normal(0.1, 0.5, (4, images)) for images in (30, 80)]
+    ways = [two_way(each) for each in differences]
+    by_seed = np.mean([each.mean(axis=1) for each in differences], axis=0)
+    found = averaged(ways, np.asarray(by_seed.var(ddof=1) / 4), 4)
+    images = sum(way.over_images for way in ways) / 4
+    residual = sum(way.residual for way in ways) / 4
+    assert found.mean == pytest.approx(by_seed.mean(), abs=EXACT)
+    assert found.errors[1][0] == pytest.approx(stats.sem(by_seed), abs=EXACT)
+    assert found.errors[2] == pytest.approx((np.sqrt(images), 29), abs=EXACT)
+    seeds = stats.sem(by_seed) ** 2
+    both = max(seeds + images - residual, seeds, images)
+    assert found.standard_error == pytest.approx(np.sqrt(both), abs=EXACT)
+
+
+def test_logarithms_of_ratios_have_half_an_image_added() -> None:
+    way = drawn_ways(1)[0]
+    way = replace(way, mean=np.array([-0.1, 0.0, 0.05, -0.3]))
+    found = as_log_ratio(way, np.full(4, 0.2), 40)
+    half = 1 / 80
+    ratios = [(0.1 + half) / (0.2 + half), 1, (0.25 + half) / (0.2 + half), half / (0.2 + half)]
+    assert found.mean == pytest.approx(np.log(ratios), abs=EXACT)
+    mean_errors = np.array([0.15, 0.2, 0.225, 0.05])
+    for part in range(3):
+        expected = way.errors[part][0] / (mean_errors + half)
+        assert found.errors[part][0] == pytest.approx(expected, abs=EXACT)
+
+
+def test_data_sets_like_these_are_judged_by_a_t_test_over_data_sets() -> None:
+    logs = np.random.default_rng(2).normal(-0.1, 0.1, (3, 7))
+    found = like_these(logs)
+    by_scipy = stats.ttest_1samp(logs, 0, axis=1)
+    assert found.p_value == pytest.approx(by_scipy.pvalue, abs=EXACT)
+    ends = by_scipy.confidence_interval(0.95)
+    assert found.mean - found.half_width() == pytest.approx(ends.low, abs=EXACT)
+    assert like_these(np.zeros(6)).p_value == 1
+
+
+def test_ranks_are_compared_as_friedman_and_holm_do() -> None:
+    errors = np.random.default_rng(3).integers(1, 6, (8, 4)) / 10  # with ties
+    found = rank_test(errors)
+    ranks = stats.rankdata(errors, axis=1).mean(axis=0)
+    friedman = stats.friedmanchisquare(*errors.T).pvalue
+    assert found.ranks == pytest.approx(ranks, abs=EXACT)
+    assert found.friedman_p == pytest.approx(friedman, abs=EXACT)
+    error = np.sqrt(4 * 5 / (6 * 8))
+    p_values = 2 * stats.norm.sf(np.abs(ranks[1:] - ranks[0]) / error)
+    steps = np.maximum.accumulate(np.sort(p_values) * [3, 2, 1])
+    holm = np.minimum(steps, 1)[np.argsort(np.argsort(p_values))]
+    assert found.adjusted_p == pytest.approx(np.maximum(holm, friedman), abs=EXACT)
+    assert found.critical_difference == pytest.approx(stats.norm.isf(0.05 / 6) * error)
+
+
+def test_arms_that_all_err_alike_rank_alike() -> None:
+    found = rank_test(np.full((3, 4), 0.1))
+    assert (found.ranks == 2.5).all()
+    assert found.friedman_p == 1
+    assert (found.adjusted_p == 1).all()
+
+
+def test_equivalence_is_two_one_sided_tests_by_each_error() -> None:
+    ways = [with_rare_images(way) for way in drawn_ways()]
+    found, margin = overall(ways), 0.5
+    p_values = [
+        stats.t.sf((margin - np.abs(found.mean)) / error, degrees)
+        for error, degrees in found.errors
+    ]
+    assert overall_beyond_margin(found, margin) == pytest.approx(
+        np.max(p_values, axis=0), abs=EXACT
+    )
+
+
+def test_images_of_which_none_differs_bear_out_no_smaller_margin_than_their_number_does() -> None:
+    none = two_way(np.zeros((3, 200)))
+    found = overall([with_rare_images(none)] * 2)
+    exact = 1 - 0.025 ** (1 / 400)  # none of 400 images contradicts that share
+    assert overall_beyond_margin(found, exact) > 0.025
+    assert overall_beyond_margin(found, 3 * exact) < 0.025
