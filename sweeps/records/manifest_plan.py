@@ -329,6 +329,7 @@ class ManifestPlan(_Frozen):
             empty where all arms have all seeds.
         looked: The looks so far.
         judged_by: Key of the evaluation whose primary figure looks judge; "" for the test error.
+        num_data_sets: Over which the verdicts of looks hold together; each is a sweep of its own.
     """
 
     kind: Text
@@ -344,6 +345,7 @@ class ManifestPlan(_Frozen):
     seeds_at_looks: Annotated[tuple[Count, ...], Field(max_length=1000)] = later(())
     looked: Annotated[tuple[Looked, ...], Field(max_length=MOST_ARMS)] = later(())
     judged_by: str = later("")
+    num_data_sets: Annotated[Count, Field(ge=1)] = later(1)
 
     def ends_with(self, arms: Collection[str]) -> bool:
         """Return whether no cells follow those that are there.

@@ -17,7 +17,7 @@ from sweeps.aggregation.statistics.equivalence import beyond_margin
 from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm_rows
 from sweeps.aggregation.statistics.looks import LookLevel, are_images_the_limit
 from sweeps.aggregation.statistics.shared_seeds import own_variances, share_seeds
-from sweeps.aggregation.statistics.two_way import TwoWay, two_way
+from sweeps.aggregation.statistics.two_way import Errors, TwoWay, two_way
 from tools.acceptance.counting import Job
 from tools.acceptance.figures import Figure, counted
 from tools.acceptance.judged_tables import minus_first, part_of
@@ -63,6 +63,9 @@ class Looked:
         seeds: At the look at which each arm was settled, else at the last.
         mean: The difference at that look, a fraction.
         half_width: Of its printed interval.
+        standard_errors: Of the difference at that look, each of `TwoWay.errors`.
+        degrees: Of these.
+        over_seeds: At that look; 0 where all seeds agree.
     """
 
     is_different: Bool[np.ndarray, "draws arms"]
@@ -70,6 +73,15 @@ class Looked:
     seeds: Int[np.ndarray, "draws arms"]
     mean: Float[np.ndarray, "draws arms"]
     half_width: Float[np.ndarray, "draws arms"]
+    standard_errors: Float[np.ndarray, "draws 3 arms"]
+    degrees: Float[np.ndarray, "draws 3 arms"]
+    over_seeds: Float[np.ndarray, "draws arms"]
+
+    @property
+    def errors(self) -> Errors:
+        """As `TwoWay.errors`."""
+        both = (self.standard_errors, self.degrees)
+        return tuple((both[0][:, place], both[1][:, place]) for place in range(3))
 
     @property
     def share_of_trainings(self) -> Float[np.ndarray, " draws"]:
@@ -82,6 +94,7 @@ def looked_at(
     wrong: Bool[np.ndarray, "draws arms seeds images"],
     looks: Sequence[int] = LOOKS,
     margin: float | None = None,
+    num_data_sets: int = 1,
 ) -> Looked:
     """Return what a plan of looks comes to, the first arm being the baseline.
 
@@ -89,12 +102,14 @@ def looked_at(
         wrong: Whether each network errs on each image, for the seeds of the last look.
         looks: Numbers of seeds.
         margin: Of equivalence, a fraction; None for none.
+        num_data_sets: Over which verdicts hold together.
     """
     draws, num = len(wrong), wrong.shape[1] - 1
     different, equivalent = np.zeros((2, draws, num), dtype=bool)
     is_open = np.ones((draws, num), dtype=bool)
     seeds = np.zeros((draws, num), dtype=int)
-    mean, half_width = np.zeros((2, draws, num))
+    mean, half_width, over_seeds = np.zeros((3, draws, num))
+    standard_errors, degrees = np.zeros((2, draws, 3, num))
     for place, number in enumerate(looks):
         now = wrong[:, :, :number]
         ways, errors = two_way(minus_first(now)), now.mean(axis=-1)
@@ -111,14 +126,19 @@ def looked_at(
                     num_others=int(equivalent[rows[0]].sum()),
                     num_others_apart=int(different[rows[0]].sum()),
                     is_alone=num == 1,
+                    num_data_sets=num_data_sets,
                 )
                 cut = np.ix_(rows[some], arms)
                 part = _rows(way, some)
                 different[cut], equivalent[cut] = _verdicts(part, level, margin)
                 half_width[cut] = part.half_width(1 - level.of_each(1))
                 is_open[cut] = ~(different[cut] | equivalent[cut] | is_last)
-            seeds[at], mean[at] = number, way.mean
-    return Looked(different, equivalent, seeds, mean, half_width)
+            seeds[at], mean[at], over_seeds[at] = number, way.mean, way.over_seeds
+            for error, (size, freedom) in enumerate(way.errors):
+                standard_errors[:, error][at], degrees[:, error][at] = size, freedom
+    return Looked(
+        different, equivalent, seeds, mean, half_width, standard_errors, degrees, over_seeds
+    )
 
 
 def _alike(

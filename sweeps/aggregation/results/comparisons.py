@@ -163,7 +163,10 @@ def comparisons(
     if not arms:
         return []
     return comparisons_together(
-        [tested_arms(arms, predictions)], margin=margin, planned_seeds=planned_seeds, slacks=slacks
+        [tested_arms(arms, predictions)],
+        margin=margin,
+        planned_seeds=[planned_seeds],
+        slacks=[slacks],
     )[0]
 
 
@@ -171,8 +174,8 @@ def comparisons_together(
     tables: Sequence[Sequence[MeasuredArm]],
     *,
     margin: float | None = None,
-    planned_seeds: Sequence[int] = (),
-    slacks: Mapping[str, float] = _UNTUNED,
+    planned_seeds: Sequence[Sequence[int]] = (),
+    slacks: Sequence[Mapping[str, float]] = (),
     judges_divergence: bool = True,
     finds_reach: bool = True,
     family: "Family | None" = None,
@@ -183,8 +186,8 @@ def comparisons_together(
         tables: Tables of arms with the errors that they are compared by, each with its own
             baseline; all else as in `comparisons`.
         margin: The same.
-        planned_seeds: The same.
-        slacks: The same.
+        planned_seeds: Of each table; empty where none were added to any.
+        slacks: Of each table; empty where none was tuned.
         judges_divergence: Whether arms of which divergence leaves too few seeds are judged by how
             often they diverge.
         finds_reach: Whether to find what difference each table would show, which takes most of the
@@ -199,14 +202,19 @@ def comparisons_together(
         for baseline, table in zip(baselines, tables, strict=True)
     ]
     compared = [
-        [_tested(comparison, baseline.arm, slacks, judges_divergence) for comparison in table]
-        for baseline, table in zip(baselines, family.shared(alone, baselines), strict=True)
+        [_tested(comparison, baseline.arm, tuned, judges_divergence) for comparison in table]
+        for baseline, table, tuned in zip(
+            baselines,
+            family.shared(alone, baselines),
+            slacks or [_UNTUNED] * len(tables),
+            strict=True,
+        )
     ]
     compared = family.together(compared)
     for place, baseline in enumerate(baselines):
+        planned = planned_seeds[place] if planned_seeds else ()
         shown = [
-            _with_evidence(comparison, baseline.errors, planned_seeds)
-            for comparison in compared[place]
+            _with_evidence(comparison, baseline.errors, planned) for comparison in compared[place]
         ]
         none: list[Reach | None] = [None] * len(shown)
         reaches = reaches_of(shown, baseline.errors) if finds_reach else none
@@ -272,7 +280,8 @@ class Family:
                     num_together=num,
                     simultaneous=comparison.way
                     and comparison.way.interval(
-                        comparison.difference.n, comparison.look.confidence(num)
+                        comparison.difference.n,
+                        comparison.look.confidence(num * comparison.look.num_data_sets),
                     ),
                 )
                 if comparison.p_value is not None
@@ -498,7 +507,7 @@ def reaches_of(
     has_splits = any(comparison.num_splits > 1 for comparison, _ in known)
     has_added = any(comparison.log_e is not None for comparison, _ in known)
     asked = Requirement(
-        known[0][0].look.of_each(num_together) / (2 if has_added else 1),
+        known[0][0].look.of_each_together(num_together) / (2 if has_added else 1),
         evidence_needed(num_together) if has_added else None,
         num_sharing=1 if has_splits else len(known),
     )

@@ -338,7 +338,7 @@ def _compared(
         tables = comparisons_together(
             [*costs.values()],
             margin=margin_of(manifest),
-            planned_seeds=manifest.planned_seeds,
+            planned_seeds=[manifest.planned_seeds] * len(costs),
             judges_divergence=False,
             finds_reach=finds_reach,
         )

@@ -131,8 +131,8 @@ def pair_comparisons(
         comparisons_together(
             tables,
             margin=margin_of(manifest),
-            planned_seeds=manifest.planned_seeds,
-            slacks=tuning_slacks(manifest, predictions),
+            planned_seeds=[manifest.planned_seeds] * len(tables),
+            slacks=[tuning_slacks(manifest, predictions)] * len(tables),
             finds_reach=False,
             family=AllPairs(),
         )

@@ -144,6 +144,7 @@ def _level(manifest: Manifest, look: Looked, before: Sequence[Looked]) -> LookLe
         num_others=num_others - settled.count("different"),
         num_others_apart=num_others - settled.count("equivalent"),
         is_alone=look.num_compared == 1,
+        num_data_sets=manifest.plan.num_data_sets,
     )
 
 

@@ -50,6 +50,8 @@ class LookLevel:
         is_alone: Whether the sweep compares one arm alone. Bonferroni's bound over several leaves
             the reserve that skewed differences of unlike networks use up; here four fifths of the
             level leave it.
+        num_data_sets: Over which the verdicts hold together, by Bonferroni's bound: each is looked
+            at by itself.
     """
 
     seeds: tuple[int, ...]
@@ -58,6 +60,7 @@ class LookLevel:
     num_others: int = 0
     num_others_apart: int = 0
     is_alone: bool = False
+    num_data_sets: int = 1
 
     def of_each(self, num_comparisons: int) -> float:
         """Return the level of each of some comparisons, such that all looks at all of them keep it.
@@ -70,12 +73,20 @@ class LookLevel:
         return level if is_only else _levels(self.seeds, self.most, self.is_last, level)[-1]
 
     def confidence(self, num_comparisons: int) -> float:
-        """Return the confidence of intervals that cover together in 95 % of all series of looks."""
+        """Return the confidence of intervals that cover together in 95 % of all series of looks.
+
+        Args:
+            num_comparisons: How many there are on all data sets.
+        """
         return 1 - self.of_each(max(num_comparisons, 1))
 
+    def of_each_together(self, num_comparisons: int) -> float:
+        """Return the level of each of so many comparisons on each data set."""
+        return self.of_each(num_comparisons * self.num_data_sets)
+
     def share(self, num_comparisons: int) -> float:
-        """Return `of_each` as a share of what a single look would have."""
-        return self.of_each(num_comparisons) / (SIGNIFICANCE / num_comparisons)
+        """Return `of_each_together` as a share of what one look at one data set would have."""
+        return self.of_each_together(num_comparisons) / (SIGNIFICANCE / num_comparisons)
 
 
 ONLY_LOOK = LookLevel((1,), 1, is_last=True)
@@ -171,7 +182,12 @@ def images_as_certain_as_seeds(ways: TwoWay, most: int) -> int:
 
 
 def mean_trainings(
-    ways: Sequence[TwoWay], num_compared: int, difference: float, margin: float | None
+    ways: Sequence[TwoWay],
+    num_compared: int,
+    difference: float,
+    margin: float | None,
+    *,
+    num_data_sets: int = 1,
 ) -> float:
     """Return how many trainings a plan of looks takes on average, the baseline's among them.
 
@@ -183,6 +199,7 @@ def mean_trainings(
         num_compared: Arms besides the baseline.
         difference: By how much each of them truly differs, a fraction.
         margin: Of equivalence, a fraction; None for none.
+        num_data_sets: As in `LookLevel`; the trainings are those of one of them.
     """
     from scipy.special import ndtri
 
@@ -203,8 +220,9 @@ def mean_trainings(
             seeds[-1],
             is_last=place == len(ways) - 1,
             is_alone=num_compared == 1,
+            num_data_sets=num_data_sets,
         )
-        bound = -float(ndtri(level.of_each(num_compared) / 2)) * error
+        bound = -float(ndtri(level.of_each_together(num_compared) / 2)) * error
         is_decided = mean > bound
         if margin is not None:
             is_decided |= mean + bound < margin

@@ -60,9 +60,13 @@ def expected_trainings(survey: Survey) -> ExpectedTrainings | None:
 
     def mean(differs: float) -> int:
         ways = [middle.way(number, spread.num_clusters) for number in seeds_at_looks]
-        return round(mean_trainings(ways, len(arms) - 1, differs, margin))
+        num_compared = len(arms) - 1
+        return round(
+            mean_trainings(ways, num_compared, differs, margin, num_data_sets=num_data_sets)
+        )
 
     seeds_at_looks = manifest.plan.seeds_at_looks
+    num_data_sets = manifest.plan.num_data_sets
     return ExpectedTrainings(
         mean(0.0), mean(difference), difference * _PERCENT, is_margin=margin is not None
     )

@@ -80,9 +80,31 @@ def test_trainings_to_expect_lie_between_the_first_look_and_the_last(
     assert least <= mean_trainings(ways, 5, difference, margin) <= most
 
 
-def with_looks(num_arms: int) -> Manifest:
+def test_data_sets_share_the_level_of_looks_but_not_that_of_one_row() -> None:
+    looks = {"seeds": (3, 5), "most": 20, "is_last": False}
+    alone, of_three = LookLevel(**looks), LookLevel(**looks, num_data_sets=3)
+    assert of_three.share(2) == alone.of_each(6) / (0.05 / 2)
+    assert of_three.confidence(1) == alone.confidence(1)
+    only = LookLevel((3,), 3, is_last=True, num_data_sets=3)
+    p_values = np.asarray([0.001, 0.004])
+    assert holm_rows(p_values, only.share).tolist() == pytest.approx([0.006, 0.012])
+
+
+def test_a_plan_for_one_data_set_is_stored_as_it_was() -> None:
+    plan = with_looks(1).plan
+    assert plan is not None
+    assert "num_data_sets" not in plan.model_dump()
+    assert with_looks(1, 2).plan != plan
+
+
+def with_looks(num_arms: int, num_data_sets: int = 1) -> Manifest:
     names = ["base", *(f"arm {arm}" for arm in range(num_arms))]
-    plan = {"kind": "listed", "definition": "looks", "seeds_at_looks": LOOKS}
+    plan = {
+        "kind": "listed",
+        "definition": "looks",
+        "seeds_at_looks": LOOKS,
+        "num_data_sets": num_data_sets,
+    }
     return manifest_of(names, range(LOOKS[-1]), plan=plan, margin_points=20.0)
 
 
@@ -93,8 +115,9 @@ def test_single_tables_are_judged_as_those_that_are_simulated(draw: int) -> None
         differs = differs[draw - 6 : draw - 5]
     errors = [SEEDS.error, *(SEEDS.error + by for by in differs)]
     wrong = next(SEEDS.parts(f"looks {draw}", errors, (1, LOOKS[-1], IMAGES)))
-    simulated = looked_at_all(wrong, LOOKS, margin=0.2)
-    manifest = with_looks(len(differs))
+    num_data_sets = 1 + 20 * (draw % 2)  # so many that verdicts come later
+    simulated = looked_at_all(wrong, LOOKS, margin=0.2, num_data_sets=num_data_sets)
+    manifest = with_looks(len(differs), num_data_sets)
     names = [arm.name for arm in manifest.arms]
     places = {
         name: [np.flatnonzero(of_seed) for of_seed in wrong[0, arm]]
@@ -121,6 +144,10 @@ def test_single_tables_are_judged_as_those_that_are_simulated(draw: int) -> None
         seeds = int(simulated.seeds[0, place])
         assert comparison.difference.n == seeds
         assert comparison.difference.mean == pytest.approx(simulated.mean[0, place], abs=EXACT)
+        assert comparison.way is not None
+        for error, (size, degrees) in enumerate(comparison.way.errors):
+            assert size == pytest.approx(simulated.standard_errors[0, error, place], abs=EXACT)
+            assert degrees == pytest.approx(simulated.degrees[0, error, place], rel=EXACT)
         half = comparison.difference.half_width
         assert half == pytest.approx(simulated.half_width[0, place], abs=EXACT)
         assert (comparison.verdict == "different") == simulated.is_different[0, place]

@@ -71,7 +71,7 @@ def test_many_tables_are_judged_as_the_product_judges_each(planned: tuple[int, .
         (compared,) = comparisons_together(
             [measured_arms.tested_arms(arms, predictions_of(places))],
             margin=5 * MARGIN,
-            planned_seeds=planned,
+            planned_seeds=[planned],
             finds_reach=draw == 0 and not planned,  # it takes a second
         )
         assert [comparison.is_different for comparison in compared] == bold[draw].tolist()
