@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from sweeps.aggregation.rendering.table import Cell, Column, Needed, Table, shown
+from sweeps.aggregation.rendering.table import Cell, Needed, Table, shown
 from sweeps.records.plain_text import one_line
 
 _SPECIAL = {
@@ -71,6 +71,9 @@ _WIDE = 30
 _LINE_CHARACTERS = 113  # that fit between the margins, the space between columns counted
 _COLUMN_SPACE = 2.6  # in characters
 _PARAGRAPH = r">{\raggedright\arraybackslash}p{0.27\textwidth}"
+_SHRINK_TO_LINE = (
+    r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\setlength{\tabcolsep}{4pt}%"
+)
 _SHRINK = r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%"
 
 
@@ -118,6 +121,9 @@ def to_latex_fragment(table: Table) -> str:
     comments = (table.title, table.lead, *table.notes)
     tabular = _tabular(table, paragraph=r"p{0.27\textwidth}")
     needs = [r"\usepackage{booktabs}"]
+    if table.groups:
+        tabular = [_SHRINK_TO_LINE, *tabular[:-1], rf"{tabular[-1]}}}"]
+        needs.append(r"\usepackage{graphicx}")
     if _has_marks(table):
         needs.append(r"\usepackage{amssymb}")
     if r"\textquotedbl" in "".join(tabular):
@@ -192,7 +198,7 @@ def _tabular(table: Table, paragraph: str = _PARAGRAPH) -> list[str]:
     return [
         rf"\begin{{tabular}}{{{_preamble(table, paragraph)}}}",
         r"\toprule",
-        _heading(table.columns),
+        *_heading(table),
         r"\midrule",
         *(_line([_cell(cell) for cell in row]) for row in table.rows),
         r"\bottomrule",
@@ -206,7 +212,7 @@ def _long_table(table: Table, caption: str) -> list[str]:
         rf"\begin{{longtable}}{{{_preamble(table)}}}",
         rf"\caption{{{caption}}}\\",
         r"\toprule",
-        _heading(table.columns),
+        *_heading(table),
         r"\midrule",
         r"\endhead",
         *(_line([_cell(cell) for cell in row]) for row in table.rows),
@@ -243,8 +249,20 @@ def _longest(table: Table) -> list[int]:
     return [max((len(row[place].text) for row in table.rows), default=0) for place in places]
 
 
-def _heading(columns: tuple[Column, ...]) -> str:
-    return _line([escape_latex(column.title) for column in columns])
+def _heading(table: Table) -> list[str]:
+    """Return the line of titles, below one of groups with a rule under each."""
+    titles = _line([escape_latex(column.title) for column in table.columns])
+    if not table.groups:
+        return [titles]
+    over, rules, place = list[str](), list[str](), 1
+    for text, num in table.groups:
+        if text:
+            over.append(rf"\multicolumn{{{num}}}{{c}}{{{escape_latex(text)}}}")
+            rules.append(rf"\cmidrule(lr){{{place}-{place + num - 1}}}")
+        else:
+            over += [""] * num
+        place += num
+    return [_line(over), " ".join(rules), titles]
 
 
 def _cell(cell: Cell) -> str:

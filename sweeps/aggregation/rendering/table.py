@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, Literal
 
 from sweeps.aggregation.rendering.notebook_pieces import (
@@ -37,6 +38,7 @@ class Column:
         fields: The names of its columns in CSV.
         hide_if_empty: Whether it is hidden from readers if none of its cells has a text.
         is_answer: Whether it says what the table is for: a narrow terminal leaves it out last.
+        group: What stands over it and those of the same group beside it; "" for nothing.
         cell: Makes its cell from the value that a row shows, for `rows_of`.
     """
 
@@ -45,6 +47,7 @@ class Column:
     align: Literal["left", "right"] = "right"
     hide_if_empty: bool = False
     is_answer: bool = False
+    group: str = ""
     cell: "Callable[[Any], Cell] | None" = field(default=None, repr=False, compare=False)
 
     @property
@@ -104,6 +107,12 @@ class Table:
 
     def _repr_html_(self) -> str:
         return self.html
+
+    @property
+    def groups(self) -> tuple[tuple[str, int], ...]:
+        """What stands over columns, and over how many, from the left; empty without any group."""
+        runs = [(text, len([*run])) for text, run in groupby(c.group for c in self.columns)]
+        return tuple(runs) if any(text for text, _ in runs) else ()
 
     @property
     def main_notes(self) -> tuple[str, ...]:
