@@ -1,0 +1,271 @@
+"""The lines above and below a table of arms by data sets: what bold says, and of what."""
+
+from collections.abc import Iterator, Sequence
+
+from capsmodel.metrics import TEST_ERROR, Metric, percent
+from search_spaces.tables import DataSetsTable
+from sweeps.aggregation.rendering.measured import p_cell, shown_value
+from sweeps.aggregation.rendering.table import ALONE_MARK, PLUS_MINUS, Needed, number_text
+from sweeps.aggregation.results.coverage import span
+from sweeps.aggregation.results.data_set_results import DataSetResults, OverallComparison
+from sweeps.aggregation.results.evaluation_comparisons import mean_of_measured
+from sweeps.aggregation.results.health import alarms_in_short, alarms_of
+from sweeps.aggregation.results.measured_arms import MeasuredArm
+from sweeps.aggregation.results.targets import missed
+from sweeps.aggregation.statistics.families import SIGNIFICANCE
+from sweeps.aggregation.statistics.looks import ONLY_LOOK
+from sweeps.aggregation.tables import notes
+from sweeps.aggregation.tables.all_pairs_notes import EQUIVALENT
+from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK
+from sweeps.records.plain_text import listed, one_line, points_text, shortened
+
+NOTHING = "\N{EN DASH}"
+"""Where an arm has no figure."""
+
+_LONGEST = 600
+_MOST_NAMED = 5
+
+
+def compared_text(declared: DataSetsTable, metric: Metric) -> str:
+    """Return what arms are compared by, as a title names it.
+
+    Args:
+        declared: What the sweep declares of the table.
+        metric: The primary figure's, where that stands in place of the test error.
+    """
+    if not declared.primary_of:
+        return "test error"
+    figure = "primary figure" if metric == TEST_ERROR else metric.text
+    turned = "1 minus " * (metric.direction == "larger")  # as arms are compared by costs
+    return f"{turned}{figure} of {one_line(declared.primary_of)}"
+
+
+def data_sets_lead(results: DataSetResults) -> str:
+    """Return what holds over all data sets, and of which arms nothing is known."""
+    if results.why_no_overall:
+        return f"There is no verdict over all data sets: {_clause(results.why_no_overall)}."
+    known = [overall for overall in results.overall if overall.difference is not None]
+    parts = {
+        "different from the baseline": [_with_size(o) for o in known if o.is_different],
+        "equivalent to it": [_names(o) for o in known if o.verdict == "equivalent"],
+        "undecided": [_names(o) for o in known if o.verdict == "undecided"],
+        "identical to it": [*map(one_line, results.identical)],
+        "without a result on each of them": [
+            _names(o) for o in results.overall if o.difference is None
+        ],
+    }
+    found = [f"{text}: {listed(names, _MOST_NAMED)}" for text, names in parts.items() if names]
+    num = len(results.columns) - len(results.without_baseline)
+    return f"Over {num} data sets, {'; '.join(found)}." if found else ""
+
+
+def _with_size(overall: OverallComparison) -> str:
+    mean = (overall.difference.mean if overall.difference else None) or 0.0
+    if overall.scale == "points":
+        points = number_text(shown_value(mean, TEST_ERROR) or 0.0, sign="+")
+        return f"{_names(overall)} ({points} points)"
+    by = number_text(abs(percent(mean)), 1)
+    return f"{_names(overall)} (errs {by} % {'less' if mean < 0 else 'more'})"
+
+
+def is_alone_overall(overall: OverallComparison) -> bool:
+    """Whether an overall interval leaves out 0, but not the one that holds for all arms at once."""
+    alone, together = overall.difference, overall.simultaneous
+    if overall.verdict != "undecided" or alone is None or together is None:
+        return False
+    return alone.excludes_zero and not together.excludes_zero
+
+
+def data_sets_notes(
+    results: DataSetResults, declared: DataSetsTable, margin_points: float | None
+) -> Iterator[str]:
+    """Yield what the figures cover and what they do not, the most needed first.
+
+    Args:
+        results: The arms compared.
+        declared: What the sweep declares of the table.
+        margin_points: The margin of "equivalent", None where none was declared.
+    """
+    measured = [each for column in results.columns for each in column.arms.values()]
+    yield from _marks(results)
+    yield from _means([each for each in measured if each.errors])
+    yield from _bold(results, margin_points)
+    yield from _overall(results, declared)
+    yield from _missing(results)
+    yield from _published(declared)
+    yield from _seeds(results, measured, margin_points)
+    yield from _identical(results)
+    yield from _ranks(results)
+
+
+def _marks(results: DataSetResults) -> Iterator[str]:
+    """Yield what marks in cells mean, where any cell has one."""
+    arms = {
+        one_line(column.name): [each.arm for each in column.arms.values()]
+        for column in results.columns
+    }
+    alarms = {name: alarms_in_short(alarms_of(of_column)) for name, of_column in arms.items()}
+    ill = "; ".join(f"{name}: {note}" for name, note in alarms.items() if note)
+    late = [f"{arm.shown_name} on {name}" for name in arms for arm in arms[name] if missed(arm)]
+    marks = [f"{ILL_MARK} {shortened(ill, _LONGEST)}"] if ill else []
+    if late:
+        marks.append(f"{MISSED_MARK} Some trials never reached their target: {', '.join(late)}.")
+    if marks:
+        yield Needed(" ".join(marks))
+
+
+def _means(measured: Sequence[MeasuredArm]) -> Iterator[str]:
+    if measured:
+        yield from notes.mean_notes(map(mean_of_measured, measured), measured[0].split)
+
+
+def _bold(results: DataSetResults, margin_points: float | None) -> Iterator[str]:
+    """Yield what a verdict on one data set means, and of which family it is."""
+    cells = [each for column in results.columns for each in column.cells.values()]
+    tested = [comparison for comparison in cells if comparison.p_value is not None]
+    if not tested:
+        return
+    num = max(comparison.num_together for comparison in tested)
+    rule = notes.bold_text(tested, f"all {num} comparisons of arms on data sets")
+    sentences = [
+        f"In a cell, {rule[0].lower()}{rule[1:].replace(':', ' is', 1)}.",
+        "Where no arm differs, any cell is bold in at most one table in twenty.",
+    ]
+    if any(comparison.look != ONLY_LOOK for comparison in tested):
+        sentences.append("Cells are judged at the planned looks, all data sets once, at the end.")
+    if margin_points is not None:
+        sentences.append(
+            f"Equivalent ({EQUIVALENT}): shown to differ by less than {points_text(margin_points)},"
+            f" the margin declared."
+        )
+    yield Needed(" ".join(sentences))
+
+
+def _overall(results: DataSetResults, declared: DataSetsTable) -> Iterator[str]:
+    """Yield what is said of all data sets together, and of others."""
+    known = [overall for overall in results.overall if overall.difference is not None]
+    why = _clause(results.why_not_like_these) if declared.other_data_sets else ""
+    nothing = f"Nothing is said of other data sets{f': {why}' * bool(why)}."
+    has_others = any(overall.like_these for overall in known)
+    if not known:
+        yield nothing
+        return
+    is_added = any(overall.log_e is not None for overall in known)
+    level = f"{SIGNIFICANCE / (2 if is_added else 1):g}".removeprefix("0")
+    sentences = [
+        f"Overall: the error minus the baseline's in points, averaged over data sets, {PLUS_MINUS} "
+        f"half of its 95 % interval."
+        if results.scale == "points"
+        else "Overall: the error relative to the baseline's, averaged over data sets, with its "
+        "95 % interval. It is in percent as the baseline's errors differ threefold or more.",
+        "The interval is for new seeds and new images of these data sets, which all have the same "
+        "weight.",
+        f"Bold is p < {level} over all arms together (Holm), a family apart from the cells.",
+    ]
+    if is_added:
+        sentences.append(
+            "Seeds were added after looking: bold needs half the level, and evidence that repeated "
+            "looks do not inflate (an e-process over seeds)."
+        )
+    if any(map(is_alone_overall, known)):
+        sentences.append(
+            f"{ALONE_MARK} By itself the interval of this arm leaves out 0, but not the "
+            f"simultaneous one for all arms: it is no finding."
+        )
+    yield Needed(" ".join([*sentences, *([] if has_others else [nothing])]))
+    if has_others:
+        yield Needed(
+            "Like these: the error relative to the baseline's on other data sets, with its 95 % "
+            "interval. These data sets are taken to be a random sample of them. Bold is p < .05 "
+            "over all arms together (Holm), a family apart."
+        )
+
+
+def _missing(results: DataSetResults) -> Iterator[str]:
+    """Yield why cells have no figure or no interval, and arms no verdict over all data sets."""
+    missing = [
+        f"{one_line(name)} on {one_line(column.name)} ({_clause(why)})"
+        for column in results.columns
+        for name, why in column.missing.items()
+    ]
+    if missing:
+        text = f"{NOTHING} or no {PLUS_MINUS}, and no part in Overall: {', '.join(missing)}."
+        yield shortened(text, _LONGEST)
+    if without := [*map(one_line, results.without_baseline)]:
+        yield f"Overall leaves out {', '.join(without)}: the baseline has no result there."
+    undecided: dict[str, list[str]] = {}
+    for overall in results.overall:
+        if overall.why_undecided and not overall.missing_on:
+            undecided.setdefault(_clause(overall.why_undecided), []).append(_names(overall))
+    for reason, names in undecided.items():
+        yield f"No verdict over all data sets on {listed(names, _MOST_NAMED)}: {reason}."
+
+
+def _published(declared: DataSetsTable) -> Iterator[str]:
+    if any(declared.published.values()):
+        where = one_line(declared.published_in).rstrip(".")
+        yield (
+            f"Published: test errors in percent{f', from {where}' * bool(where)}. No difference "
+            f"from ours is tested, as the published trials are not at hand."
+        )
+
+
+def _seeds(
+    results: DataSetResults, measured: Sequence[MeasuredArm], margin_points: float | None
+) -> Iterator[str]:
+    if measured:
+        planned = span([len(each.arm.trials) for each in measured])
+        has_gaps = any(len(each.errors) < len(each.arm.trials) for each in measured)
+        yield f"A mean is over {planned} seeds{', fewer where a cell says n' * has_gaps}."
+    unequal = " Undecided does not mean equal: no margin was declared." * (margin_points is None)
+    yield f"Better, undecided and worse count data sets by the verdicts of their cells.{unequal}"
+    yield (
+        "The data sets have the same seeds, so that Overall averages over data sets within a seed "
+        "first."
+        if results.shares_seeds
+        else "Seeds are other numbers on each data set, so that their results are independent."
+    )
+    if results.scale == "percent":
+        yield (
+            "The figure divides differences by the baseline's mean error on the data set, whose "
+            "uncertainty its lines leave out."
+        )
+
+
+def _identical(results: DataSetResults) -> Iterator[str]:
+    """Yield which arms err exactly as others do."""
+    some = [
+        f"{one_line(name)} on {one_line(column.name)}"
+        for column in results.columns
+        for name in column.identical
+        if name not in results.identical
+    ]
+    if some:
+        yield shortened(f"Equal to the baseline on every seed: {', '.join(some)}.", _LONGEST)
+    for names in (("the baseline", *results.identical), *(each.arms for each in results.overall)):
+        if len(names) > 1:
+            arms = " and ".join(map(one_line, names))
+            yield f"{arms}: losses and errors are exactly equal on every data set and seed."
+
+
+def _ranks(results: DataSetResults) -> Iterator[str]:
+    if (ranks := results.ranks) is None:
+        return
+    named = [one_line(name) for name, p_value in ranks.adjusted_p.items() if p_value < SIGNIFICANCE]
+    found = f"{listed(named, _MOST_NAMED)} (p < .05, Holm; bold in the figure)"
+    left_out = f" Left out: {', '.join(map(one_line, ranks.left_out))}."
+    p_text = p_cell(ranks.friedman_p).text
+    yield (
+        f"Average rank: over {ranks.num_data_sets} data sets, 1 for the smallest mean error. "
+        f"Other than that of the baseline: {found if named else 'none is shown to be'}. Friedman's "
+        f"test of no difference at all: p {'' if p_text.startswith('<') else '= '}{p_text}."
+        f"{left_out * bool(ranks.left_out)}"
+    )
+
+
+def _names(overall: OverallComparison) -> str:
+    return " = ".join(map(one_line, overall.arms))
+
+
+def _clause(why: str) -> str:
+    return one_line(why).removesuffix(".")
