@@ -69,7 +69,8 @@ def _count(value: int) -> str:
     return f"{value:,}"
 
 
-def _probability(value: float) -> str:
+def probability_text(value: float) -> str:
+    """Return a p value as a paper prints it."""
     return "<0.001" if value < _SMALLEST_PRINTED else number_text(value, 3)
 
 
@@ -87,15 +88,15 @@ _METRICS: Mapping[str, tuple[str, Printer]] = {
     "difference_high": ("difference_points_high", _signed),
     "difference_n": ("difference_n", _count),
     "accuracy_difference": ("accuracy_difference_points", _signed),
-    "p": ("p", _probability),
-    "adjusted_p": ("adjusted_p", _probability),
+    "p": ("p", probability_text),
+    "adjusted_p": ("adjusted_p", probability_text),
     "verdict": ("verdict", str),
     "simultaneous_half": ("simultaneous_points_half", _plain),
     "simultaneous_low": ("simultaneous_points_low", _signed),
     "simultaneous_high": ("simultaneous_points_high", _signed),
     "seeds_alone_half": ("seeds_alone_points_half", _plain),
     "detectable": ("detectable_points", detectable_text),
-    "equivalence_p": ("equivalence_p", _probability),
+    "equivalence_p": ("equivalence_p", probability_text),
     "num_images": ("num_images", _count),
     "num_objects": ("num_objects", _count),
     "num_parameters": ("num_parameters", _count),
