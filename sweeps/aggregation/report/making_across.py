@@ -4,7 +4,9 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from capsmodel.metrics import TEST_ERROR, Metric
 from search_spaces.tables import DataSetsTable
+from sweeps.aggregation.paper.data_set_numbers import data_set_texts
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.rendering.table import Column, Table, Value, data_table, text_cell
 from sweeps.aggregation.report.data_sentences import copies_across_splits, data_sentences
@@ -19,7 +21,7 @@ from sweeps.aggregation.results.data_set_results import (
     data_set_results,
 )
 from sweeps.aggregation.results.departures import departure_sentence
-from sweeps.aggregation.results.evaluation_comparisons import primary_table
+from sweeps.aggregation.results.evaluation_comparisons import primary_figure, primary_table
 from sweeps.aggregation.results.health import alarm_sentences, alarms_of
 from sweeps.aggregation.results.measured_arms import tested_arms
 from sweeps.aggregation.results.planned_looks import (
@@ -48,15 +50,23 @@ def make_report_across(results: ResultsAcross) -> Report:
     recorders = {name: InputRecorder(each) for name, each in results.launched.items()}
     read = {name: _recorded(each, recorders[name]) for name, each in results.launched.items()}
     compared = compared_across(replace(results, columns={**results.columns, **read}))
-    section = data_sets_section(compared, results.table, title=results.sweep)
-    manifests = [each.manifest for each in read.values()]
+    manifests, declared = [each.manifest for each in read.values()], results.table
+    metric = _metric(manifests[0], declared)
+    section = data_sets_section(
+        compared,
+        declared,
+        title=results.sweep,
+        description=manifests[0].description,
+        metric=metric,
+        margin_points=None if declared.primary_of else manifests[0].margin_points,
+    )
     notes = (*_of_each(read, _data_notes), *_not_launched(results))
     tables = tuple(replace(table, notes=(*table.notes, *notes)) for table in section.tables)
     keys = dict.fromkeys(key for each in manifests for key in each.cell_keys().values())
     return Report(
         provenance=Provenance(
             sweep=results.sweep,
-            description=next((each.description for each in manifests), ""),
+            description=manifests[0].description,
             departures=next(filter(None, map(departure_sentence, manifests)), ""),
             trial_keys=tuple(keys),
             num_records=len({key for each in read.values() for key in each.records}),
@@ -71,6 +81,9 @@ def make_report_across(results: ResultsAcross) -> Report:
             dict.fromkeys(s for r in read.values() for s in mixtures(r.manifest, r.records))
         ),
         health=tuple(_of_each(read, _alarms)),
+        texts=data_set_texts(
+            results.sweep, compared, [section], is_of_test=not declared.primary_of
+        ),
     )
 
 
@@ -110,6 +123,13 @@ def _measured(name: str, results: Results | None, declared: DataSetsTable) -> Me
         slacks=tuning_slacks(manifest, results.predictions),
         at_looks=compared,
     )
+
+
+def _metric(manifest: Manifest, declared: DataSetsTable) -> Metric:
+    """Return what arms are compared by: the test error, or an evaluation's primary figure."""
+    key = _evaluation_key(manifest, declared.primary_of)
+    figures = [primary_figure(each) for each in manifest.evaluations if each.evaluation_key == key]
+    return next((figure.metric for figure in figures if figure), TEST_ERROR)
 
 
 def _compared_arms(results: Results) -> tuple[ArmResults, ...]:
