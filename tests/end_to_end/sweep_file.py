@@ -85,6 +85,7 @@ SWEEP = Sweep(
     plan={plan},
     seeds={seeds!r},
     parts=(TroubledLoss,),
+    across={across!r},
 )
 '''
 
@@ -105,6 +106,9 @@ ROUTINGS: Mapping[str, Mapping[str, object]] = {
 }
 
 
+NO_DATA_SETS: Mapping[str, Mapping[str, object]] = {}
+
+
 def write_sweep(
     path: Path,
     *,
@@ -114,6 +118,7 @@ def write_sweep(
     seconds: float = 0.0,
     gate: str = "",
     brake: str = "",
+    across: Mapping[str, Mapping[str, object]] = NO_DATA_SETS,
 ) -> Path:
     """Write a sweep file, named as the sweep is to be, and return its path.
 
@@ -125,10 +130,11 @@ def write_sweep(
         seconds: That each epoch takes at least.
         gate: A file: while it is there, no epoch ends.
         brake: A file: epochs take those seconds only while it is there.
+        across: Data set -> settings; none for a sweep of one data set.
     """
     plan = f"ListedArms(baseline={next(iter(arms))!r}, arms={arms!r})"
     told = {"seeds": seeds, "epochs": epochs, "seconds": seconds, "gate": gate, "brake": brake}
-    return _write(path, plan=plan, **told)
+    return _write(path, plan=plan, across=across, **told)
 
 
 def write_search(
@@ -156,5 +162,6 @@ def write_search(
 
 
 def _write(path: Path, **settings: object) -> Path:
-    path.write_text(_TEXT.format(name=path.stem, **settings), encoding="utf-8")
+    fields = {"across": {}, **settings}
+    path.write_text(_TEXT.format(name=path.stem, **fields), encoding="utf-8")
     return path
