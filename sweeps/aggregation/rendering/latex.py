@@ -1,8 +1,10 @@
 """Tables as LaTeX with booktabs, whole documents or alone, in ASCII that any engine compiles."""
 
 import unicodedata
+from collections.abc import Iterable, Sequence
 
 from sweeps.aggregation.rendering.table import Cell, Needed, Table, shown
+from sweeps.aggregation.rendering.table_parts import table_parts
 from sweeps.records.plain_text import one_line
 
 _SPECIAL = {
@@ -70,6 +72,7 @@ _LONGEST_ON_A_PAGE = 40
 _WIDE = 30
 _LINE_CHARACTERS = 113  # that fit between the margins, the space between columns counted
 _COLUMN_SPACE = 2.6  # in characters
+_LEGIBLE = 0.8  # of the size of letters, at least, where columns can stand in parts
 _PARAGRAPH = r">{\raggedright\arraybackslash}p{0.27\textwidth}"
 _SHRINK_TO_LINE = (
     r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\setlength{\tabcolsep}{4pt}%"
@@ -99,7 +102,7 @@ def to_latex(table: Table) -> str:
             r"\usepackage{textcomp}",
             r"\usepackage{array,booktabs,longtable}",
             *([r"\usepackage{amssymb}"] if _has_marks(table) else []),
-            *([r"\usepackage{graphicx}"] if _is_wide(table) and not is_long else []),
+            *([r"\usepackage{graphicx}"] if _is_shrunk(table) and not is_long else []),
             r"\setlength{\abovecaptionskip}{0pt}\setlength{\belowcaptionskip}{6pt}",
             r"\begin{document}",
             *(_long_table(table, caption) if is_long else _float(table, caption)),
@@ -119,10 +122,10 @@ def to_latex_fragment(table: Table) -> str:
     """
     table = shown(table)
     comments = (table.title, table.lead, *table.notes)
-    tabular = _tabular(table, paragraph=r"p{0.27\textwidth}")
+    paragraph = r"p{0.27\textwidth}"
+    tabular = _parts(table, paragraph) if table.groups else _tabular(table, paragraph)
     needs = [r"\usepackage{booktabs}"]
     if table.groups:
-        tabular = [_SHRINK_TO_LINE, *tabular[:-1], rf"{tabular[-1]}}}"]
         needs.append(r"\usepackage{graphicx}")
     if _has_marks(table):
         needs.append(r"\usepackage{amssymb}")
@@ -181,17 +184,34 @@ def _nearest(character: str) -> str:
 
 
 def _float(table: Table, caption: str) -> list[str]:
-    is_wide = _is_wide(table)
-    tabular = _tabular(table)
+    tabular = _parts(table, _PARAGRAPH) if table.groups else _tabular(table)
+    if _is_wide(table) and not table.groups:
+        tabular = _shrunk(_SHRINK, tabular)
     return [
         r"\begin{table}[ht]",
         r"\centering\small",
         rf"\caption{{{caption}}}",
-        *([_SHRINK] if is_wide else []),
-        *tabular[:-1],
-        tabular[-1] + "}" * is_wide,
+        *tabular,
         r"\end{table}",
     ]
+
+
+def _shrunk(command: str, tabular: list[str]) -> list[str]:
+    return [command, *tabular[:-1], f"{tabular[-1]}}}"]
+
+
+def _parts(table: Table, paragraph: str) -> list[str]:
+    """Return tabulars, one below the other, each no wider than a line and of legible size."""
+    widths = _widths(table)
+
+    def width_of(places: Sequence[int]) -> float:
+        return _width(widths[place] for place in places)
+
+    tabulars = [
+        _shrunk(_SHRINK_TO_LINE, _tabular(part, paragraph))
+        for part in table_parts(table, width_of, _LINE_CHARACTERS / _LEGIBLE)
+    ]
+    return [line for lines in tabulars for line in (r"\par\medskip", *lines)][1:]
 
 
 def _tabular(table: Table, paragraph: str = _PARAGRAPH) -> list[str]:
@@ -231,11 +251,24 @@ def _preamble(table: Table, paragraph: str = _PARAGRAPH) -> str:
 
 def _is_wide(table: Table) -> bool:
     """Whether the table may not fit between the margins and is to be made smaller."""
-    widths = [
+    return _width(_widths(table)) > _LINE_CHARACTERS
+
+
+def _is_shrunk(table: Table) -> bool:
+    return bool(table.groups) or _is_wide(table)
+
+
+def _widths(table: Table) -> list[int]:
+    """Return the width of each column, in characters."""
+    return [
         max(len(column.title), min(longest, _WIDE) if column.align == "left" else longest)
         for column, longest in zip(table.columns, _longest(table), strict=True)
     ]
-    return sum(widths) + _COLUMN_SPACE * len(widths) > _LINE_CHARACTERS
+
+
+def _width(widths: Iterable[int]) -> float:
+    """Return the width of a table, in characters."""
+    return sum(width + _COLUMN_SPACE for width in widths)
 
 
 def _has_marks(table: Table) -> bool:

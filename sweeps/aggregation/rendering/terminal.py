@@ -1,8 +1,7 @@
 """Tables for a terminal."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable, from_the_right
 from sweeps.aggregation.rendering.table import Table, shown
+from sweeps.aggregation.rendering.table_parts import table_parts
 from sweeps.records.plain_text import one_line
 
 _GAP = (1, 1)
@@ -36,43 +36,27 @@ def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
 
 @dataclass(frozen=True)
 class _WrappedTable:
-    """A table of grouped columns: those for which a console has no room stand in lines below."""
+    """A table of grouped columns: those for which a console has no room stand below the others."""
 
     table: Table
     elsewhere: str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the table in as many parts as it takes, each with the names of its rows."""
-        for places in self._parts(options.max_width):
-            columns = tuple(self.table.columns[place] for place in places)
-            rows = [tuple(row[place] for place in places) for row in self.table.rows]
-            rows = tuple(row for row in rows if any(cell.text for cell in row[1:]))
-            yield _fitted(replace(self.table, columns=columns, rows=rows), self.elsewhere)
-
-    def _parts(self, room: int) -> list[list[int]]:
-        """Return the places of each part. A group that has room in one part is not divided."""
+        """Yield the parts of the table."""
+        room = options.max_width
         widths = [*map(self._width, range(len(self.table.columns)))]
         widths[0] = min(widths[0], room // _MOST_OF_NAMES)
-        parts = [[0]]
-        for _, run in groupby(range(1, len(widths)), lambda place: self.table.columns[place].group):
-            group = [*run]
-            is_whole = _width_of(widths, [0, *group]) <= room
-            if is_whole and _width_of(widths, [*parts[-1], *group]) > room:
-                parts.append([0])
-            for place in group:
-                if len(parts[-1]) > 1 and _width_of(widths, [*parts[-1], place]) > room:
-                    parts.append([0])
-                parts[-1].append(place)
-        return [part for part in parts if len(part) > 1]
+
+        def width_of(places: Sequence[int]) -> int:
+            return sum(widths[place] + sum(_GAP) + 1 for place in places) + 1
+
+        for part in table_parts(self.table, width_of, room):
+            yield _fitted(part, self.elsewhere)
 
     def _width(self, place: int) -> int:
         title = self.table.columns[place].title
         texts = (row[place].text for row in self.table.rows)
         return max(map(cell_len, (*title.split(), *texts)), default=0)
-
-
-def _width_of(widths: Sequence[int], places: Sequence[int]) -> int:
-    return sum(widths[place] + sum(_GAP) + 1 for place in places) + 1
 
 
 def _fitted(table: Table, elsewhere: str) -> FittedTable:

@@ -308,6 +308,20 @@ def test_the_heads_of_latex_stand_over_all_their_columns_and_the_table_fits_a_li
     assert document.count("{") == document.count("}")
 
 
+def test_latex_of_many_data_sets_stands_in_parts_of_legible_size():
+    names = [f"data set {place}" for place in range(16)]
+    columns = tuple(replace(compared().columns[0], name=name) for name in names)
+    text = files_of(replace(compared(), columns=columns))["data_sets-table.tex"]
+    parts = text.split(r"\begin{tabular}")[1:]
+    heads = [re.search(r"^Arm & (.*) \\\\$", part, re.MULTILINE) for part in parts]
+
+    assert len(parts) == text.count(r"\resizebox") == text.count(r"\par\medskip") + 1 == 4
+    titles = [title for head in heads if head for title in head[1].split(" & ")]
+    assert titles == [*names, "Overall (points)", "Verdict", "Better", "Undecided", "Worse"]
+    rows = [re.findall(r"^(plain|em|uniform|cnn)\b", part, re.MULTILINE) for part in parts]
+    assert rows == [[*WRONG]] * 3 + [["em", "uniform", "cnn"]]
+
+
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_a_terminal_shows_every_data_set_at_any_width(width):
     table = table_of(compared())
