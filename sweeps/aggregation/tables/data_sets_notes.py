@@ -6,6 +6,7 @@ from capsmodel.metrics import TEST_ERROR, Metric, percent
 from search_spaces.tables import DataSetsTable
 from sweeps.aggregation.rendering.measured import p_cell, shown_value
 from sweeps.aggregation.rendering.table import ALONE_MARK, PLUS_MINUS, Needed, number_text
+from sweeps.aggregation.results.comparisons import MOST_WITH_ADDED
 from sweeps.aggregation.results.coverage import span
 from sweeps.aggregation.results.data_set_results import DataSetResults, OverallComparison
 from sweeps.aggregation.results.evaluation_comparisons import mean_of_measured
@@ -127,10 +128,17 @@ def _bold(results: DataSetResults, margin_points: float | None) -> Iterator[str]
         return
     num = max(comparison.num_together for comparison in tested)
     rule = notes.bold_text(tested, f"all {num} comparisons of arms on data sets")
+    is_added = any(comparison.log_e is not None for comparison in tested)
+    most = MOST_WITH_ADDED if is_added else SIGNIFICANCE
     sentences = [
         f"In a cell, {rule[0].lower()}{rule[1:].replace(':', ' is', 1)}.",
-        "Where no arm differs, any cell is bold in at most one table in twenty.",
+        f"Where no arm differs, any cell is bold in at most {percent(most):.0f} % of tables.",
     ]
+    if is_added:
+        sentences.append(
+            "Seeds were added after looking: bold needs half the level, and evidence that repeated "
+            "looks do not inflate (an e-process over seeds)."
+        )
     if any(comparison.look != ONLY_LOOK for comparison in tested):
         sentences.append("Cells are judged at the planned looks, all data sets once, at the end.")
     if margin_points is not None:
@@ -162,11 +170,6 @@ def _overall(results: DataSetResults, declared: DataSetsTable) -> Iterator[str]:
         "weight.",
         f"Bold is p < {level} over all arms together (Holm), a family apart from the cells.",
     ]
-    if is_added:
-        sentences.append(
-            "Seeds were added after looking: bold needs half the level, and evidence that repeated "
-            "looks do not inflate (an e-process over seeds)."
-        )
     if any(map(is_alone_overall, known)):
         sentences.append(
             f"{ALONE_MARK} By itself the interval of this arm leaves out 0, but not the "

@@ -180,6 +180,17 @@ def test_families_are_told_apart_and_nothing_is_claimed_of_other_data_sets():
     )
 
 
+def test_added_seeds_need_more_for_bold_and_promise_less():
+    first, *others = compared().columns
+    added = {name: replace(cell, log_e=4.0) for name, cell in first.cells.items()}
+    table = table_of(replace(compared(), columns=(replace(first, cells=added), *others)))
+
+    assert any("bold in at most 5 % of tables." in note for note in table_of(compared()).notes)
+    note = next(note for note in table.main_notes if note.startswith("In a cell"))
+    assert "bold is p < .025 over" in note
+    assert "bold in at most 10 % of tables. Seeds were added after looking" in note
+
+
 def test_data_sets_like_these_have_a_column_where_there_is_a_verdict():
     like_these = LikeThese(Interval(6, -0.2, -0.31, -0.08), 0.004, 0.012)
     table = table_of(on_all(overall_of("em", -0.0123, "different", like_these=like_these)))
