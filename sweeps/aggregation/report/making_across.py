@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from capsmodel.metrics import TEST_ERROR, Metric
 from search_spaces.tables import DataSetsTable
-from sweeps.aggregation.paper.data_set_numbers import data_set_texts
+from sweeps.aggregation.paper.data_set_numbers import data_set_numbers, data_set_texts
+from sweeps.aggregation.paper.numbers import Numbers
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.rendering.table import Column, Table, Value, data_table, text_cell
 from sweeps.aggregation.report.data_sentences import copies_across_splits, data_sentences
@@ -85,6 +86,11 @@ def make_report_across(results: ResultsAcross) -> Report:
             results.sweep, compared, [section], is_of_test=not declared.primary_of
         ),
     )
+
+
+def numbers_across(results: ResultsAcross) -> Numbers:
+    """Return the numbers that a paper may cite, by arm and metric."""
+    return data_set_numbers(compared_across(results), is_of_test=not results.table.primary_of)
 
 
 def compared_across(results: ResultsAcross) -> DataSetResults:

@@ -21,6 +21,12 @@ from sweeps.aggregation.rendering.contents import Report
 from sweeps.aggregation.rendering.latex import caption_text
 from sweeps.aggregation.rendering.renderers import FRAGMENT, FRAGMENT_SIGNATURE, RENDERERS, render
 from sweeps.aggregation.report.making import make_report
+from sweeps.aggregation.report.making_across import make_report_across, numbers_across
+from sweeps.aggregation.results.across_results import (
+    ResultsAcross,
+    read_across,
+    sweeps_by_data_set,
+)
 from sweeps.aggregation.results.sweep_results import Results, read_results
 from sweeps.aggregation.verification.tex_files import Macro, Paper, TexFile
 from sweeps.records.errors import BadInput
@@ -36,17 +42,35 @@ Kind = Literal["stale", "missing", "warning"]
 class SweepTruth:
     """What a paper may print of a sweep."""
 
-    results: Results
+    results: Results | ResultsAcross
 
     @property
     def sweep(self) -> str:
         """Its name."""
-        return self.results.manifest.sweep
+        results = self.results
+        return results.sweep if isinstance(results, ResultsAcross) else results.manifest.sweep
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """Lines of code that may change its results without changing a trial key."""
+        results = self.results
+        if isinstance(results, Results):
+            return results.manifest.not_covered
+        of_each = (each.manifest.not_covered for each in results.launched.values())
+        return tuple(dict.fromkeys(line for lines in of_each for line in lines))
 
     @cached_property
     def numbers(self) -> Numbers:
         """Its numbers, by arm and metric."""
+        if isinstance(self.results, ResultsAcross):
+            return numbers_across(self.results)
         return paper_numbers(self.results)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that an arm may have, those first that every sweep has."""
+        own = (metric for metrics in self.numbers.values() for metric in metrics)
+        return tuple(dict.fromkeys((*METRICS, *own)))
 
     @cached_property
     def values(self) -> Mapping[tuple[str, str], str]:
@@ -60,6 +84,8 @@ class SweepTruth:
     @cached_property
     def report(self) -> Report:
         """Its report, with the tables of any style."""
+        if isinstance(self.results, ResultsAcross):
+            return make_report_across(self.results)
         return make_report(self.results, style="paper")
 
     @cached_property
@@ -169,12 +195,13 @@ def read_truth(store: RecordStore, sweep: str) -> SweepTruth:
     """
     if not SLUG.fullmatch(sweep):
         raise BadInput(f"'{sweep}' is not a sweep's name: {SLUG_WORDS}.")
-    return SweepTruth(read_results(store, sweep))
+    is_across = bool(sweeps_by_data_set(store, sweep))
+    return SweepTruth(read_across(store, sweep) if is_across else read_results(store, sweep))
 
 
 def not_covered(truth: SweepTruth) -> Iterator[Finding]:
     """Yield a warning where a sweep's results may depend on code that no trial key covers."""
-    for sentence in not_covered_text(truth.results.manifest.not_covered):
+    for sentence in not_covered_text(truth.not_covered):
         yield Finding("warning", truth.sweep, sentence)
 
 
@@ -348,8 +375,8 @@ def _why_unknown(truth: SweepTruth, key: str, metric: str) -> str:
         known = arms if len(arms) <= _MOST_NAMED else [*arms[:_MOST_NAMED], "..."]
         sentence = unknown(f"arm of {truth.sweep}", key, known)
         return sentence if known is arms else f"{hint(key, arms).strip()} {sentence}".strip()
-    if metric not in METRICS:
-        return unknown("metric", metric, METRICS)
+    if metric not in truth.metrics:
+        return unknown("metric", metric, truth.metrics)
     return f"the records give no {metric} of '{arm_of(key)}'."
 
 
