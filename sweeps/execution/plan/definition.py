@@ -223,12 +223,15 @@ def looks_fields(sweep: Sweep) -> dict[str, Any]:
     judged = [each for each in sweep.evaluations if each.kind == looks.primary_of]
     judged_by = evaluation_key(judged[0]) if judged else ""
     decisive += [judged_by, sweep.margin]
+    num_data_sets = len(sweep.part_of.data_sets) if isinstance(sweep, ColumnSweep) else 1
+    decisive += [num_data_sets] * (num_data_sets > 1)
     plan = {
         "kind": sweep.plan.kind,
         "definition": hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:20],
         "num_cells": len(arms) * looks.most,
         "seeds_at_looks": looks.seeds_at_looks,
         "judged_by": judged_by,
+        "num_data_sets": num_data_sets,
     }
     return {"plan": plan}
 
