@@ -196,28 +196,23 @@ def comparisons_together(
             shares, and Holm's holds.
     """
     family = family or Family()
+    slacks, planned_seeds = slacks or [{}] * len(tables), planned_seeds or [()] * len(tables)
     baselines = [next(arm for arm in table if arm.arm.is_baseline) for table in tables]
     alone = [
         [family.at_its_look(_compared(group, baseline)) for group in _against(table)]
         for baseline, table in zip(baselines, tables, strict=True)
     ]
+    shared = family.shared(alone, baselines)
     compared = [
         [_tested(comparison, baseline.arm, tuned, judges_divergence) for comparison in table]
-        for baseline, table, tuned in zip(
-            baselines,
-            family.shared(alone, baselines),
-            slacks or [_UNTUNED] * len(tables),
-            strict=True,
-        )
+        for baseline, table, tuned in zip(baselines, shared, slacks, strict=True)
     ]
     compared = family.together(compared)
-    for place, baseline in enumerate(baselines):
-        planned = planned_seeds[place] if planned_seeds else ()
+    for place, (baseline, planned) in enumerate(zip(baselines, planned_seeds, strict=True)):
         shown = [
             _with_evidence(comparison, baseline.errors, planned) for comparison in compared[place]
         ]
-        none: list[Reach | None] = [None] * len(shown)
-        reaches = reaches_of(shown, baseline.errors) if finds_reach else none
+        reaches = reaches_of(shown, baseline.errors) if finds_reach else [None] * len(shown)
         why = TOO_FEW_ERRORS if _has_few_errors(shown, baseline.errors) else ""
         compared[place] = [
             _with_margin(_with_reason(_with_reach(comparison, reach), why), margin)

@@ -1,17 +1,43 @@
 """Arms compared with their baseline on several data sets: on each of them, and over all."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from statistics import fmean
+from typing import NamedTuple
 
-from sweeps.aggregation.results.comparisons import Comparison
+import numpy as np
+
+from sweeps.aggregation.results.comparisons import (
+    Comparison,
+    comparisons_together,
+    evidence_needed,
+)
 from sweeps.aggregation.results.measured_arms import MeasuredArm
-from sweeps.aggregation.statistics.families import Verdict
+from sweeps.aggregation.results.overall_ways import ArmOnData, OverallWays, Scale, overall_ways
+from sweeps.aggregation.results.planned_looks import NOT_YET
+from sweeps.aggregation.statistics.across_data_sets import (
+    FEWEST_DATA_SETS,
+    FEWEST_LIKE_THESE,
+    UNLIKE_LEVELS,
+    like_these,
+    rank_test,
+)
+from sweeps.aggregation.statistics.families import (
+    SIGNIFICANCE,
+    Verdict,
+    holm,
+    simultaneous_confidence,
+)
 from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.records.plain_text import listed
 
-Scale = Literal["points", "percent"]
-"""Of overall differences: errors subtracted, or each as a share of the baseline's."""
+NOT_ASKED = "it was not asked for"
+SAME_SEEDS = (
+    "the data sets have seed numbers in common, so that they are no sample of such data sets"
+)
+_FEWEST_RANKED = 3
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -32,6 +58,11 @@ class MeasuredDataSet:
     planned_seeds: Sequence[int] = ()
     slacks: Mapping[str, float] = field(default_factory=dict[str, float])
     at_looks: tuple[Comparison, ...] | None = None
+
+    @property
+    def baseline(self) -> MeasuredArm | None:
+        """The arm that the others are compared with, if it is among them."""
+        return next((arm for arm in self.arms if arm.arm.is_baseline), None)
 
 
 @dataclass(frozen=True)
@@ -86,7 +117,7 @@ class LikeThese:
     @property
     def is_different(self) -> bool:
         """Whether it stands in bold."""
-        return self.adjusted_p < 0.05
+        return self.adjusted_p < SIGNIFICANCE
 
 
 @dataclass(frozen=True)
@@ -218,8 +249,320 @@ def data_set_results(
         ranks: Whether to rank the arms.
         judges_divergence: As in `comparisons_together`.
         finds_reach: The same.
-
-    Raises:
-        ValueError: If data sets have some, but not all, of their seed numbers in common.
     """
-    raise NotImplementedError
+    columns = _columns(
+        data_sets, margin=margin, judges_divergence=judges_divergence, finds_reach=finds_reach
+    )
+    counted = [column for column in columns if column.baseline]
+    errors = [fmean(column.arms[column.baseline].errors.values()) for column in counted]
+    is_unlike = bool(errors) and max(errors) >= UNLIKE_LEVELS * min(errors)
+    shares_seeds = _shares_seeds(data_sets)
+    why = _why_no_overall(data_sets, counted)
+    results = DataSetResults(
+        columns=tuple(columns),
+        scale="percent" if is_unlike else "points",
+        shares_seeds=shares_seeds,
+        identical=tuple(
+            arm
+            for arm in _compared_arms(columns)
+            if counted and all(arm in column.identical for column in counted)
+        ),
+        without_baseline=tuple(column.name for column in columns if not column.baseline),
+        why_no_overall=why,
+        why_not_like_these=(why or _why_not_like_these(len(counted), shares_seeds=shares_seeds))
+        if like_these
+        else NOT_ASKED,
+    )
+    results = replace(results, overall=tuple(_overall(results, data_sets, margin)))
+    return replace(results, ranks=_ranks(counted) if ranks else None)
+
+
+def _columns(
+    data_sets: Sequence[MeasuredDataSet],
+    *,
+    margin: float | None,
+    judges_divergence: bool,
+    finds_reach: bool,
+) -> list[DataSetColumn]:
+    together = [one for one in data_sets if one.at_looks is None and one.baseline]
+    tables = comparisons_together(
+        [one.arms for one in together],
+        margin=margin,
+        planned_seeds=[one.planned_seeds for one in together],
+        slacks=[one.slacks for one in together],
+        judges_divergence=judges_divergence,
+        finds_reach=finds_reach,
+    )
+    of_table = {one.name: tuple(table) for one, table in zip(together, tables, strict=True)}
+    return [_column(one, one.at_looks or of_table.get(one.name, ())) for one in data_sets]
+
+
+def _column(data_set: MeasuredDataSet, compared: Sequence[Comparison]) -> DataSetColumn:
+    baseline = data_set.baseline
+    cells = {arm.arm.name: comparison for comparison in compared for arm in comparison.arms}
+    others = [arm.arm.arm.name for arm in data_set.arms if arm is not baseline]
+    return DataSetColumn(
+        name=data_set.name,
+        arms={arm.arm.arm.name: arm for arm in data_set.arms},
+        baseline=baseline.arm.arm.name if baseline and baseline.errors else "",
+        cells=cells,
+        identical=tuple(name for name in others if baseline and name not in cells),
+        missing={name: cell.why_seeds_alone for name, cell in cells.items() if cell.way is None},
+    )
+
+
+def _compared_arms(columns: Sequence[DataSetColumn]) -> list[str]:
+    """Return the names of all arms but the baseline, in the order of the first data set."""
+    baselines = {column.baseline for column in columns}
+    names = dict.fromkeys(name for column in columns for name in column.arms)
+    return [name for name in names if name not in baselines]
+
+
+def _shares_seeds(data_sets: Sequence[MeasuredDataSet]) -> bool:
+    """Return whether any two data sets have a seed number in common."""
+    seeds = [{seed for arm in one.arms for seed in arm.arm.trials} for one in data_sets]
+    return sum(map(len, seeds)) > len(set[int]().union(*seeds))
+
+
+def _why_no_overall(data_sets: Sequence[MeasuredDataSet], counted: Sequence[DataSetColumn]) -> str:
+    if len(counted) < FEWEST_DATA_SETS:
+        return "it takes two data sets on which the baseline has a result"
+    is_open = [
+        one.name
+        for one in data_sets
+        for comparison in one.at_looks or ()
+        if comparison.why_seeds_alone == NOT_YET
+        or (comparison.verdict == "undecided" and not comparison.look.is_last)
+    ]
+    return (
+        f"looks are still to come on {listed([*dict.fromkeys(is_open)], _MOST_NAMED)}"
+        if is_open
+        else ""
+    )
+
+
+def _why_not_like_these(num_data_sets: int, *, shares_seeds: bool) -> str:
+    if num_data_sets < FEWEST_LIKE_THESE:
+        return f"{num_data_sets} data sets say nothing of others: it takes {FEWEST_LIKE_THESE}"
+    return SAME_SEEDS if shares_seeds else ""
+
+
+def _counts(arm: str, columns: Sequence[DataSetColumn]) -> Counts:
+    outcomes = [_outcome(arm, column) for column in columns]
+    return Counts(**{name: outcomes.count(name) for name in vars(Counts())})
+
+
+def _outcome(arm: str, column: DataSetColumn) -> str:
+    if arm in column.identical:
+        return "identical"
+    cell = column.cells.get(arm)
+    if cell is None or (cell.verdict == "undecided" and cell.way is None):
+        return "missing"
+    if not cell.is_different:
+        return cell.verdict
+    mean = cell.difference.mean
+    if cell.way is None or mean is None:  # judged by how often they diverge
+        mean = cell.arm.count("diverged") - column.arms[column.baseline].arm.count("diverged")
+    return "better" if mean < 0 else "worse"
+
+
+def _overall(
+    results: DataSetResults, data_sets: Sequence[MeasuredDataSet], margin: float | None
+) -> list[OverallComparison]:
+    counted = [column for column in results.columns if column.baseline]
+    planned = {one.name: one.planned_seeds for one in data_sets}
+    groups: dict[object, list[str]] = {}
+    for arm in _compared_arms(results.columns):
+        if arm not in results.identical:
+            groups.setdefault(_same_on_all(arm, counted), []).append(arm)
+    every = [
+        OverallComparison(
+            arms=tuple(arms),
+            scale=results.scale,
+            counts=_counts(arms[0], counted),
+            missing_on=_missing_on(arms[0], counted),
+        )
+        for arms in groups.values()
+    ]
+    tested = [one for one in every if not one.missing_on and not results.why_no_overall]
+    cells = [_on_each(one.arms[0], counted, planned) for one in tested]
+    ways = overall_ways(cells, shares_seeds=results.shares_seeds)
+    known = [
+        _Tested(one, of_data, way)
+        for one, of_data, way in zip(tested, cells, ways, strict=True)
+        if way is not None
+    ]
+    judged = {one.arms: one for one in _judged(known, results, margin)}
+    return [
+        judged.get(one.arms) or replace(one, why_undecided=_why_undecided(one, results))
+        for one in every
+    ]
+
+
+def _on_each(
+    arm: str, columns: Sequence[DataSetColumn], planned: Mapping[str, Sequence[int]]
+) -> list[ArmOnData]:
+    return [
+        ArmOnData(
+            column.arms[arm],
+            column.arms[column.baseline],
+            column.cells.get(arm),
+            planned[column.name],
+        )
+        for column in columns
+    ]
+
+
+class _Tested(NamedTuple):
+    comparison: OverallComparison
+    cells: Sequence[ArmOnData]
+    way: OverallWays
+
+
+def _same_on_all(arm: str, columns: Sequence[DataSetColumn]) -> object:
+    """Return what arms have in common whose results are identical on every data set."""
+    if _missing_on(arm, columns):
+        return arm
+    cells = [column.cells.get(arm) for column in columns]
+    return tuple(cell and tuple(of.arm.name for of in cell.arms) for cell in cells)
+
+
+def _missing_on(arm: str, columns: Sequence[DataSetColumn]) -> dict[str, str]:
+    return {
+        column.name: column.missing.get(arm, "it is no arm there")
+        for column in columns
+        if arm in column.missing or arm not in column.arms
+    }
+
+
+def _why_undecided(comparison: OverallComparison, results: DataSetResults) -> str:
+    if results.why_no_overall:
+        return results.why_no_overall
+    if comparison.missing_on:
+        return f"it is missing on {listed([*comparison.missing_on], _MOST_NAMED)}"
+    return "fewer than three seeds are common to all data sets"
+
+
+def _judged(
+    tested: Sequence[_Tested], results: DataSetResults, margin: float | None
+) -> list[OverallComparison]:
+    """Return comparisons with their verdicts, which hold for all of them together."""
+    scale, num = results.scale, len(tested)
+    shown = [
+        replace(
+            _with_intervals(one, way, len(cells), num),
+            p_value=way.p_value(scale),
+            log_e=way.log_e.get(scale),
+            equivalent_p=way.equivalent_p(margin) if margin and scale == "points" else None,
+        )
+        for one, cells, way in tested
+    ]
+    shown = _adjusted(_adjusted(shown, "p_value"), "equivalent_p")
+    if not results.why_not_like_these:
+        shown = _with_like_these(shown, [way for _, _, way in tested])
+    return [
+        replace(one, verdict=_verdict(one, num, has_diverged=any(map(_has_diverged, cells))))
+        for one, (_, cells, _) in zip(shown, tested, strict=True)
+    ]
+
+
+def _adjusted(compared: Sequence[OverallComparison], name: str) -> list[OverallComparison]:
+    """Return comparisons with one of their p values adjusted for all that have it."""
+    adjusted_name = f"adjusted_{name.removesuffix('_value')}"
+    of_holm = iter(holm([p for one in compared if (p := getattr(one, name)) is not None]))
+    return [
+        one if getattr(one, name) is None else replace(one, **{adjusted_name: next(of_holm)})
+        for one in compared
+    ]
+
+
+def _has_diverged(cell: ArmOnData) -> bool:
+    return bool(cell.arm.arm.count("diverged") or cell.baseline.arm.count("diverged"))
+
+
+def _with_intervals(
+    comparison: OverallComparison, way: OverallWays, num_data_sets: int, num_together: int
+) -> OverallComparison:
+    points, logs = way.usual["points"], way.usual["percent"]
+    confidence = simultaneous_confidence(num_together)
+    together = way.usual[comparison.scale].interval(num_data_sets, confidence)
+    return replace(
+        comparison,
+        points=points.interval(num_data_sets),
+        change=_as_change(logs.interval(num_data_sets)),
+        simultaneous=together if comparison.scale == "points" else _as_change(together),
+    )
+
+
+def _as_change(logarithms: Interval) -> Interval:
+    """Return an interval of logarithms of ratios as one of the ratio less 1."""
+    ends = (logarithms.mean, logarithms.low, logarithms.high)
+    mean, low, high = (None if end is None else float(np.expm1(end)) for end in ends)
+    return replace(logarithms, mean=mean, low=low, high=high)
+
+
+def _with_like_these(
+    compared: Sequence[OverallComparison], ways: Sequence[OverallWays]
+) -> list[OverallComparison]:
+    """Return comparisons with what is said of other data sets, lost trials as guesses too."""
+    every = [[like_these(np.asarray(logs)) for logs in way.log_ratios] for way in ways]
+    p_values = [
+        max(float(mean.p_value) for mean in means)
+        if len({float(np.sign(mean.mean)) for mean in means}) == 1
+        else 1.0
+        for means in every
+    ]
+    changes = [
+        _as_change(means[0].interval(len(way.log_ratios[0])))
+        for means, way in zip(every, ways, strict=True)
+    ]
+    return [
+        replace(one, like_these=LikeThese(change, p_value, adjusted))
+        for one, change, p_value, adjusted in zip(
+            compared, changes, p_values, holm(p_values), strict=True
+        )
+    ]
+
+
+def _verdict(comparison: OverallComparison, num_together: int, *, has_diverged: bool) -> Verdict:
+    """Return the verdict, by the rules of a cell's."""
+    log_e, adjusted = comparison.log_e, comparison.adjusted_p
+    level = SIGNIFICANCE if log_e is None else SIGNIFICANCE / 2
+    is_shown = log_e is None or log_e >= evidence_needed(num_together)
+    if adjusted is not None and adjusted < level and is_shown:
+        return "different"
+    alone, together = comparison.equivalent_p, comparison.adjusted_equivalent_p
+    is_within = alone is not None and alone < SIGNIFICANCE / 2
+    holds_for_all = together is not None and together < SIGNIFICANCE
+    return "equivalent" if is_within and holds_for_all and not has_diverged else "undecided"
+
+
+def _ranks(columns: Sequence[DataSetColumn]) -> AverageRanks | None:
+    every = dict.fromkeys(name for column in columns for name in column.arms)
+    errors = {name: [_error_with_lost(column, name) for column in columns] for name in every}
+    known = {
+        name: [error for error in of_arm if error is not None] for name, of_arm in errors.items()
+    }
+    names = [name for name, of_arm in known.items() if len(of_arm) == len(columns)]
+    baseline = next((column.baseline for column in columns), "")
+    names = [baseline, *(name for name in names if name != baseline)]
+    if len(columns) < FEWEST_DATA_SETS or len(names) < _FEWEST_RANKED:
+        return None
+    test = rank_test(np.transpose([known[name] for name in names]))
+    return AverageRanks(
+        ranks=dict(zip(names, test.ranks.tolist(), strict=True)),
+        friedman_p=float(test.friedman_p),
+        adjusted_p=dict(zip(names[1:], test.adjusted_p.tolist(), strict=True)),
+        critical_difference=test.critical_difference,
+        left_out=tuple(name for name in every if name not in names),
+        num_data_sets=len(columns),
+    )
+
+
+def _error_with_lost(column: DataSetColumn, arm: str) -> float | None:
+    """Return the mean error of an arm, of diverged trials that of a guess; None without any."""
+    measured = column.arms.get(arm)
+    if measured is None or not measured.errors or not measured.by_image:
+        return None
+    guess = next(iter(measured.by_image.values())).guess
+    return fmean([*measured.errors.values(), *[guess] * measured.arm.count("diverged")])

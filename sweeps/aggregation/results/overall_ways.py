@@ -12,12 +12,12 @@ from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.measured_arms import MeasuredArm
 from sweeps.aggregation.results.paired_errors import PairedErrors, paired_errors
 from sweeps.aggregation.statistics.across_data_sets import (
+    Levels,
     OverallDifference,
     as_log_ratio,
     averaged,
     overall,
     overall_beyond_margin,
-    per_error,
     with_rare_images,
 )
 from sweeps.aggregation.statistics.added_seeds import log_e_value
@@ -59,25 +59,23 @@ class _Part:
 
     Attributes:
         way: The difference of errors.
-        baseline: Error of the baseline.
-        num_images: Of the data set.
+        levels: Errors of both arms.
         pairs: What `way` is of; None where it is not needed.
     """
 
     way: TwoWay
-    baseline: float
-    num_images: int
+    levels: Levels
     pairs: PairedErrors | None = None
 
     def on(self, scale: Scale) -> TwoWay:
         if scale == "points":
             return self.way
-        return as_log_ratio(self.way, self.baseline, self.num_images)
+        return as_log_ratio(self.way, self.levels)
 
     def factor(self, scale: Scale) -> float:
         if scale == "points":
             return 1.0
-        return float(per_error(self.way.mean, self.baseline, self.num_images))
+        return float(self.levels.per_error(self.way.mean))
 
 
 @dataclass(frozen=True)
@@ -182,8 +180,8 @@ def _part(cell: ArmOnData, *, lost_as_chance: bool = False) -> _Part:
     assert comparison.way is not None
     if lost_as_chance and comparison.harsh is not None:
         seeds = _paired(cell, lost_as_chance=True).seeds
-        return _Part(comparison.harsh, _baseline_error(cell, seeds), comparison.num_images)
-    return _Part(comparison.way, _baseline_error(cell, cell.seeds), comparison.num_images)
+        return _Part(comparison.harsh, _levels(cell, seeds))
+    return _Part(comparison.way, _levels(cell, cell.seeds))
 
 
 def _paired(cell: ArmOnData, *, lost_as_chance: bool = False) -> PairedErrors:
@@ -192,9 +190,19 @@ def _paired(cell: ArmOnData, *, lost_as_chance: bool = False) -> PairedErrors:
     return pairs
 
 
-def _baseline_error(cell: ArmOnData, seeds: Sequence[int]) -> float:
-    guess = next(iter(cell.baseline.by_image.values())).guess
-    return fmean(cell.baseline.errors.get(seed, guess) for seed in seeds)
+def _levels(cell: ArmOnData, seeds: Sequence[int]) -> Levels:
+    """Return the errors of both arms by some seeds, lost ones as guesses."""
+    first = next(iter(cell.baseline.by_image.values()))
+    arm, baseline = (
+        np.array([measured.errors.get(seed, first.guess) for seed in seeds])
+        for measured in (cell.arm, cell.baseline)
+    )
+    return Levels(
+        baseline=np.asarray(baseline.mean()),
+        of_baseline=np.asarray(baseline.var(ddof=1) / len(seeds)),
+        of_arm=np.asarray(arm.var(ddof=1) / len(seeds)),
+        num_images=len(first.values),
+    )
 
 
 def _common(cells: Sequence[ArmOnData]) -> list[int]:
@@ -217,8 +225,7 @@ def _parts_in_common(cells: Sequence[ArmOnData], *, lost_as_chance: bool = False
             differences=of_cell.differences[places],
             splits=tuple(of_cell.splits[place] for place in places if of_cell.splits),
         )
-        baseline, num_images = _baseline_error(cell, seeds), some.differences.shape[1]
-        parts.append(_Part(some.two_way(), baseline, num_images, some))
+        parts.append(_Part(some.two_way(), _levels(cell, seeds), some))
     return parts
 
 
@@ -233,7 +240,7 @@ def _averaged(parts: Sequence[_Part], num: int, scale: Scale, *, is_rare: bool =
     if not is_rare:
         return averaged(ways, seeds.over_seeds, seeds.num_seeds, num)
     rare = averaged([*map(with_rare_images, ways)], seeds.over_seeds, seeds.num_seeds, num)
-    return replace(rare, over_seeds=np.maximum(rare.over_seeds, rare.residual))
+    return replace(rare, over_seeds=np.asarray(np.maximum(rare.over_seeds, rare.residual)))
 
 
 def _by_seed(parts: Sequence[_Part], num: int, scale: Scale) -> Float[np.ndarray, " seeds"]:

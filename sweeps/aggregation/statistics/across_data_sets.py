@@ -133,62 +133,63 @@ def averaged(
     )
 
 
-def per_error(
-    difference: Float[np.ndarray, "..."] | float,
-    baseline: Float[np.ndarray, "..."] | float,
-    num_images: int,
-) -> Float[np.ndarray, "..."]:
-    """Return by how much the logarithm of an error changes for each unit of it.
+@dataclass(frozen=True)
+class Levels:
+    """Errors on one data set, which make differences ratios.
 
-    Between an arm and the baseline, by the mean of their errors; half an image is added to each.
-
-    Args:
-        difference: Error of the arm minus that of the baseline.
+    Attributes:
         baseline: Error of the baseline.
-        num_images: Of the data set.
+        of_baseline: Variance of that over seeds, as that of a mean.
+        of_arm: The same of the arm.
+        num_images: Half an image is added to each error, so that one of 0 has a logarithm, as
+            Haldane 1956 and Anscombe 1956 add half a case to a count.
     """
-    return 1 / (np.asarray(baseline) + np.asarray(difference) / 2 + _half_image(num_images))
+
+    baseline: Float[np.ndarray, "..."]
+    of_baseline: Float[np.ndarray, "..."]
+    of_arm: Float[np.ndarray, "..."]
+    num_images: int
+
+    def per_error(self, difference: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """Return what a logarithm changes by for each unit of an error between both."""
+        return np.asarray(1 / (self.baseline + difference / 2 + self._half))
+
+    def log_ratio(self, difference: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """Return the logarithm of the arm's expected error over the baseline's.
+
+        The logarithm of a mean over few seeds is on average below that of what it estimates, by
+        half its relative variance: an arm that varies more would seem to err less.
+        """
+        arm = np.maximum(self.baseline + difference, 0.0) + self._half
+        baseline = self.baseline + self._half
+        below = self.of_arm / arm**2 - self.of_baseline / baseline**2
+        return np.asarray(np.log(arm / baseline) + below / 2)
+
+    @property
+    def _half(self) -> float:
+        return 1 / (2 * self.num_images)
 
 
-def as_log_ratio(
-    way: TwoWay, baseline: Float[np.ndarray, "..."] | float, num_images: int
-) -> TwoWay:
+def as_log_ratio(way: TwoWay, levels: Levels) -> TwoWay:
     """Return differences as logarithms of the arm's error over the baseline's.
 
-    Source: the delta method; half an image is added to each error, so that one of 0 has a
-    logarithm, as Haldane 1956 and Anscombe 1956 add half a case to a count.
+    Source: the delta method; the standard error is that of the difference over the mean error.
 
     Args:
         way: Differences of errors.
-        baseline: As in `per_error`.
-        num_images: The same.
+        levels: Errors of the same arms.
     """
-    scale = per_error(way.mean, baseline, num_images)
-    shared = way.shared
+    scale, shared = levels.per_error(way.mean), way.shared
     return replace(
         way,
-        mean=log_ratio(way.mean, baseline, num_images),
-        over_seeds=way.over_seeds * scale**2,
-        over_images=way.over_images * scale**2,
-        residual=way.residual * scale**2,
-        largest=way.largest * scale**2,
+        mean=levels.log_ratio(way.mean),
+        over_seeds=np.asarray(way.over_seeds * scale**2),
+        over_images=np.asarray(way.over_images * scale**2),
+        residual=np.asarray(way.residual * scale**2),
+        largest=np.asarray(way.largest * scale**2),
         square=None,
-        shared=shared and replace(shared, over_seeds=shared.over_seeds * scale**2),
+        shared=shared and replace(shared, over_seeds=np.asarray(shared.over_seeds * scale**2)),
     )
-
-
-def log_ratio(
-    difference: Float[np.ndarray, "..."] | float,
-    baseline: Float[np.ndarray, "..."] | float,
-    num_images: int,
-) -> Float[np.ndarray, "..."]:
-    """Return the logarithm of an arm's error over the baseline's, as `as_log_ratio` has it."""
-    half, error = _half_image(num_images), np.asarray(baseline)
-    return np.log((np.maximum(error + difference, 0.0) + half) / (error + half))
-
-
-def _half_image(num_images: int) -> float:
-    return 1 / (2 * num_images)
 
 
 def with_rare_images(way: TwoWay) -> TwoWay:
@@ -227,7 +228,8 @@ def like_these(log_ratios: Float[np.ndarray, "... data_sets"]) -> OverallDiffere
     num = log_ratios.shape[-1]
     spread = log_ratios.std(axis=-1, ddof=1)
     error = (np.asarray(spread / np.sqrt(num)), np.full_like(spread, num - 1.0))
-    return OverallDifference(log_ratios.mean(axis=-1), (error,), np.asarray(spread > 0))
+    mean, differs = log_ratios.mean(axis=-1), np.ptp(log_ratios, axis=-1) > 0
+    return OverallDifference(np.asarray(mean), (error,), np.asarray(differs))
 
 
 @dataclass(frozen=True)

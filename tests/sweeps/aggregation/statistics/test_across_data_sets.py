@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from sweeps.aggregation.statistics.across_data_sets import (
+    Levels,
     as_log_ratio,
     averaged,
     like_these,
@@ -82,13 +83,15 @@ def test_seeds_are_averaged_over_data_sets_first() -> None:
     assert found.standard_error == pytest.approx(np.sqrt(both), abs=EXACT)
 
 
-def test_logarithms_of_ratios_have_half_an_image_added() -> None:
+def test_logarithms_of_ratios_have_half_an_image_added_and_are_those_of_expected_errors() -> None:
     way = drawn_ways(1)[0]
     way = replace(way, mean=np.array([-0.1, 0.0, 0.05, -0.3]))
-    found = as_log_ratio(way, np.full(4, 0.2), 40)
+    of_arm = np.array([0.001, 0.004, 0.0, 0.0])
+    found = as_log_ratio(way, Levels(np.asarray(0.2), np.asarray(0.002), of_arm, 40))
     half = 1 / 80
-    ratios = [(0.1 + half) / (0.2 + half), 1, (0.25 + half) / (0.2 + half), half / (0.2 + half)]
-    assert found.mean == pytest.approx(np.log(ratios), abs=EXACT)
+    errors = np.array([0.1, 0.2, 0.25, 0.0]) + half
+    below = of_arm / errors**2 / 2 - 0.002 / (0.2 + half) ** 2 / 2
+    assert found.mean == pytest.approx(np.log(errors / (0.2 + half)) + below, abs=EXACT)
     mean_errors = np.array([0.15, 0.2, 0.225, 0.05])
     for part in range(3):
         expected = way.errors[part][0] / (mean_errors + half)

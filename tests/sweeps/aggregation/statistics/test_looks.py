@@ -1,5 +1,7 @@
 """The levels of looks hold together, and single tables are judged as those that are simulated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
@@ -81,8 +83,8 @@ def test_trainings_to_expect_lie_between_the_first_look_and_the_last(
 
 
 def test_data_sets_share_the_level_of_looks_but_not_that_of_one_row() -> None:
-    looks = {"seeds": (3, 5), "most": 20, "is_last": False}
-    alone, of_three = LookLevel(**looks), LookLevel(**looks, num_data_sets=3)
+    alone = LookLevel((3, 5), 20, is_last=False)
+    of_three = replace(alone, num_data_sets=3)
     assert of_three.share(2) == alone.of_each(6) / (0.05 / 2)
     assert of_three.confidence(1) == alone.confidence(1)
     only = LookLevel((3,), 3, is_last=True, num_data_sets=3)
