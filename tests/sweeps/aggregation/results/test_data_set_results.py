@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 from scipy import stats
+from tools.acceptance.data_sets import Drawn, Together
 
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import comparisons_together
@@ -24,7 +25,6 @@ from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.records.manifest import ManifestArm
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import finished, unfinished
-from tools.acceptance.data_sets import Drawn, Together
 from tools.acceptance.judged_tables import minus_first
 
 EXACT = 1e-12

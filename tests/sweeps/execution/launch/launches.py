@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,13 @@ from sweeps.execution.engine.placement import Machine
 from sweeps.execution.housekeeping import clean as clean_module
 from sweeps.execution.housekeeping.clean import Cleaned
 from sweeps.execution.launch import flush_records, train_missing
+from sweeps.execution.launch.across import launch_across as across_module
+from sweeps.execution.launch.across.launch_across import launch_across
 from sweeps.execution.launch.launch import launch
 from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch.train_missing import StartedEngine
 from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.plan.definition import declared_sweep
 from sweeps.execution.recorder import recorder_process
 from sweeps.execution.recorder.client import ignore_progress
 from sweeps.execution.recorder.recorder_process import Finish, RecorderProcess, RecorderReport
@@ -128,21 +131,24 @@ class Launches:
         self.score: Score = falling_with_the_rate
         self.recorder: RecorderHere | None = None
         self.reports = folder / "reports"
-        self._sweep, self._name = sweep, "example"
+        self._sweep = sweep
         self._world = World(self.storage.root)
-        for module in (survey_module, repair_module, clean_module):
+        for module in (survey_module, repair_module, clean_module, across_module):
             patch.setattr(module, "open_store", lambda *_: self.store)
-        patch.setattr(sweep_repair, "RecorderClient", lambda *_: self._recorder())
+        patch.setattr(sweep_repair, "RecorderClient", lambda *arguments: self._recorder(arguments))
         patch.setattr(train_missing, "start_engine", lambda *_, **__: self._started())
-        patch.setattr(flush_records, "RecorderClient", lambda *_: self._recorder())
+        patch.setattr(flush_records, "RecorderClient", lambda *arguments: self._recorder(arguments))
         patch.setattr(recorder_process, "POLL_SECONDS", 0.01)
         patch.setattr(recorder_process, "RETRY_SECONDS", 0.01)
 
     def run(self, **options: Any) -> SweepResult:
         """Launch the sweep."""
         places = {"storage": self.storage.root, "tracking_uri": ADDRESS, "reports": self.reports}
-        self._name = options.get("name", "example")
-        return launch(self._sweep, LaunchOptions(**(places | options)))
+        launched = LaunchOptions(**(places | options))
+        declared = declared_sweep(self._sweep)
+        if self._sweep.across:
+            return launch_across(declared, launched)
+        return launch(declared, launched)
 
     def repair(self, sweep: str | None = None) -> Repaired:
         """Repair what there is."""
@@ -172,8 +178,8 @@ class Launches:
         """Have the folder of journals, queues and kept manifests deleted."""
         shutil.rmtree(self.storage.journals)
 
-    def _recorder(self) -> RecorderHere:
-        self.recorder = RecorderHere(self.store, self.storage, self._name)
+    def _recorder(self, arguments: Sequence[Any]) -> RecorderHere:
+        self.recorder = RecorderHere(self.store, self.storage, arguments[-1])
         return self.recorder
 
     def _started(self) -> StartedEngine:
