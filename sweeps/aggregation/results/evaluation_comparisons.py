@@ -9,6 +9,11 @@ import numpy as np
 from capsmodel.metrics import Metric, trapezoid_weights
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison, comparisons_together
+from sweeps.aggregation.results.data_set_results import (
+    DataSetColumn,
+    DataSetResults,
+    OverallComparison,
+)
 from sweeps.aggregation.results.mean_errors import MeanOfArm, mean_by_image
 from sweeps.aggregation.results.measured_arms import ImageErrors, MeasuredArm
 from sweeps.aggregation.results.paired_errors import PairedErrors, why_not_by_image
@@ -304,7 +309,7 @@ def primary_table(
         if evaluation.evaluation_key == evaluation_key
     ]
     return [
-        _as_cost(
+        as_cost(
             figure,
             _measured(figure, arm, set(), partial(_by_image, figure, wrong, predictions)),
         )
@@ -326,7 +331,7 @@ def _compared(
         for place, figure in enumerate(figures)
         if figure.is_by_image and any(arm.arm.is_baseline for arm in figure.arms)
     ]
-    costs = {n: [_as_cost(figures[n].figure, arm) for arm in figures[n].arms] for n in places}
+    costs = {n: [as_cost(figures[n].figure, arm) for arm in figures[n].arms] for n in places}
     by_place = dict[int, list[Comparison]]()
     for n in [n for n in places if _is_judged(manifest, figures[n].figure)]:
         by_place[n] = comparisons_at_looks(manifest, costs.pop(n), judges_divergence=False)
@@ -346,7 +351,7 @@ def _compared(
     shown = list(figures)
     for place, table in by_place.items():
         figure = figures[place]
-        turned = (_as_measured(figure.figure, comparison) for comparison in table)
+        turned = (as_measured(figure.figure, comparison) for comparison in table)
         shown[place] = replace(figure, compared=tuple(turned))
     return shown
 
@@ -359,7 +364,7 @@ def _is_judged(manifest: Manifest, figure: EvaluatedFigure) -> bool:
     return is_of_looks and primary is not None and primary.weights == figure.weights
 
 
-def _as_cost(figure: EvaluatedFigure, arm: MeasuredArm) -> MeasuredArm:
+def as_cost(figure: EvaluatedFigure, arm: MeasuredArm) -> MeasuredArm:
     """Return an arm with what a figure lacks to 1 where a larger one is better."""
     if not figure.is_better_larger:
         return arm
@@ -373,7 +378,7 @@ def _as_cost(figure: EvaluatedFigure, arm: MeasuredArm) -> MeasuredArm:
     )
 
 
-def _as_measured(figure: EvaluatedFigure, comparison: Comparison) -> Comparison:
+def as_measured(figure: EvaluatedFigure, comparison: Comparison) -> Comparison:
     """Return a comparison of costs as one of the figure itself."""
     if not figure.is_better_larger:
         return comparison
@@ -383,6 +388,33 @@ def _as_measured(figure: EvaluatedFigure, comparison: Comparison) -> Comparison:
         seeds_alone=_turned(comparison.seeds_alone),
         simultaneous=None if comparison.simultaneous is None else _turned(comparison.simultaneous),
         errors={seed: 1 - value for seed, value in comparison.errors.items()},
+    )
+
+
+def data_sets_as_measured(figure: EvaluatedFigure, results: DataSetResults) -> DataSetResults:
+    """Return a table of costs by data sets as one of the figure itself.
+
+    Changes in percent stay those of the cost, which is what the figure lacks to 1.
+    """
+    if not figure.is_better_larger:
+        return results
+
+    def column(of_costs: DataSetColumn) -> DataSetColumn:
+        arms = {name: as_cost(figure, arm) for name, arm in of_costs.arms.items()}
+        cells = {name: as_measured(figure, cell) for name, cell in of_costs.cells.items()}
+        return replace(of_costs, arms=arms, cells=cells)
+
+    def overall(of_costs: OverallComparison) -> OverallComparison:
+        together = of_costs.simultaneous
+        if together is not None and of_costs.scale == "points":
+            together = _turned(together)
+        points = of_costs.points and _turned(of_costs.points)
+        return replace(of_costs, points=points, simultaneous=together)
+
+    return replace(
+        results,
+        columns=tuple(map(column, results.columns)),
+        overall=tuple(map(overall, results.overall)),
     )
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy import stats
 from tools.acceptance.data_sets import Drawn, Together
 
+from capsmodel.metrics import Metric
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import comparisons_together
 from sweeps.aggregation.results.data_set_results import (
@@ -17,6 +18,11 @@ from sweeps.aggregation.results.data_set_results import (
     MeasuredDataSet,
     data_set_results,
 )
+from sweeps.aggregation.results.evaluation_comparisons import (
+    EvaluatedFigure,
+    as_cost,
+    data_sets_as_measured,
+)
 from sweeps.aggregation.results.measured_arms import ImageErrors, MeasuredArm
 from sweeps.aggregation.results.planned_looks import NOT_YET
 from sweeps.aggregation.statistics.families import holm
@@ -24,6 +30,7 @@ from sweeps.aggregation.statistics.looks import LookLevel
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.records.manifest import ManifestArm
 from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.evaluated import curve_evaluation
 from tests.sweeps.aggregation.known_sweep import finished, unfinished
 from tools.acceptance.judged_tables import minus_first
 
@@ -317,3 +324,29 @@ def test_with_looks_an_overall_difference_waits_for_all_of_them() -> None:
     begun = at(is_last=True)
     begun[0] = replace(begun[0], at_looks=(first, *compared[0][1:]))
     assert judged(begun).why_no_overall == "looks are still to come on data 0"
+
+
+def test_a_figure_that_is_better_larger_is_judged_as_its_cost_and_shown_as_itself() -> None:
+    right = Metric(name="right", unit="fraction", direction="larger", split="test", moment="end")
+    figure = EvaluatedFigure(curve_evaluation(), right, {"right": 1.0})
+    wrong = tables()
+    of_costs = judged(apart(wrong))
+    values = [
+        replace(each, arms=tuple(as_cost(figure, arm) for arm in each.arms))
+        for each in apart([1 - each for each in wrong])
+    ]
+    results = data_sets_as_measured(figure, judged(values))
+    first, cost = results.by_arm["arm 1"], of_costs.by_arm["arm 1"]
+    assert first.counts == cost.counts
+    assert first.p_value == pytest.approx(cost.p_value, abs=EXACT)
+    assert first.points
+    assert first.simultaneous
+    assert cost.points
+    assert cost.points.mean is not None
+    assert cost.simultaneous
+    assert cost.simultaneous.low is not None
+    assert first.points.mean == pytest.approx(-cost.points.mean, abs=EXACT)
+    assert first.simultaneous.high == pytest.approx(-cost.simultaneous.low, abs=EXACT)
+    assert results.columns[0].arms["arm 1"].errors[0] == pytest.approx(1 - wrong[0][1, 0].mean())
+    cell = results.columns[0].cells["arm 1"].difference.mean
+    assert cell == pytest.approx(wrong[0][0].mean() - wrong[0][1].mean(), abs=EXACT)
