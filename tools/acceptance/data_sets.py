@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from zlib import crc32
 
@@ -36,6 +36,7 @@ from sweeps.aggregation.statistics.across_data_sets import (
 from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm_rows
 from sweeps.aggregation.statistics.shared_seeds import own_variances, share_seeds
 from sweeps.aggregation.statistics.two_way import TwoWay, two_way
+from tools.acceptance import data_set_looks
 from tools.acceptance.figures import Figure, counted
 from tools.acceptance.judged_tables import minus_first
 from tools.acceptance.logit_networks import Law, LogitGenerator, place_of
@@ -494,23 +495,43 @@ def counted_twice(part: Part, case: Case, seeds: int, draws: int) -> list[Figure
     ]
 
 
+def jobs(names: Collection[str], draws: int) -> Iterator[tuple[str, Callable[[], list[Figure]]]]:
+    """Yield what counts some rates, with its name."""
+    for name in names:
+        if name == LOOKS_PART:
+            for case, effects, margin in data_set_looks.cases():
+                rates = partial(data_set_looks.rates, case, effects, draws // 4, margin)
+                yield f"{case}, {len(effects)} data sets", lambda rates=rates: [*rates()]
+            continue
+        for case in PARTS[name][1]:
+            for seeds in SEEDS:
+                count = partial(counted_twice, PARTS[name], case, seeds, draws)
+                yield f"{case.name}, {seeds} seeds", count
+
+
+LOOKS_PART = "looks"
+
+
 def main() -> int:
     """Count what the command line asks for, and print a table for each criterion."""
+    names = [*PARTS, LOOKS_PART]
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--draws", type=int, default=4_000, help="tables a rate")
-    parser.add_argument("--only", nargs="+", choices=[*PARTS], help="these parts")
+    parser.add_argument("--only", nargs="+", choices=names, help="these parts")
     parser.add_argument("--figures", type=Path, help="gets a line of JSON a rate")
     options = parser.parse_args()
     start, everything = time.perf_counter(), list[Figure]()
-    for name in options.only or PARTS:
-        for case in PARTS[name][1]:
-            for seeds in SEEDS:
-                everything += counted_twice(PARTS[name], case, seeds, options.draws)
-                seconds = time.perf_counter() - start
-                print(f"{seconds:6.0f} s {case.name}, {seeds} seeds", file=sys.stderr, flush=True)
-                if options.figures:
-                    lines = (json.dumps(figure.as_record()) + "\n" for figure in everything)
-                    options.figures.write_text("".join(lines), encoding="utf-8")
+    for name, count in jobs(options.only or names, options.draws):
+        everything += count()
+        print(f"{time.perf_counter() - start:6.0f} s {name}", file=sys.stderr, flush=True)
+        if options.figures:
+            lines = (json.dumps(figure.as_record()) + "\n" for figure in everything)
+            options.figures.write_text("".join(lines), encoding="utf-8")
+    return int(printed(everything))
+
+
+def printed(everything: Sequence[Figure]) -> bool:
+    """Print a table for each criterion, and return whether any rate excludes what is asked."""
     level = _SURE / len(everything)
     by_criterion = dict[str, list[Figure]]()
     for figure in everything:
@@ -521,7 +542,7 @@ def main() -> int:
         print("| :--- | ---: | ---: | ---: | ---: | :--- | :--- | :--- |")
         for figure in figures:
             print(figure.as_line(), "**yes**" if is_excluded(figure, level) else "no", "|")
-    return int(any(is_excluded(figure, level) for figure in everything))
+    return any(is_excluded(figure, level) for figure in everything)
 
 
 if __name__ == "__main__":

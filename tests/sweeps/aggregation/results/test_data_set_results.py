@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from jaxtyping import Float
 from scipy import stats
-from tools.acceptance.data_sets import Drawn, Together
 
 from capsmodel.metrics import Metric
 from sweeps.aggregation.results.arms import ArmResults
@@ -32,6 +31,9 @@ from sweeps.records.manifest import ManifestArm
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.evaluated import curve_evaluation
 from tests.sweeps.aggregation.known_sweep import finished, unfinished
+from tools.acceptance.data_sets import COLUMNS, Case, Drawn, Together, is_excluded
+from tools.acceptance.data_sets import drawn as many_drawn
+from tools.acceptance.figures import Figure
 from tools.acceptance.judged_tables import minus_first
 
 EXACT = 1e-12
@@ -350,3 +352,29 @@ def test_a_figure_that_is_better_larger_is_judged_as_its_cost_and_shown_as_itsel
     assert results.columns[0].arms["arm 1"].errors[0] == pytest.approx(1 - wrong[0][1, 0].mean())
     cell = results.columns[0].cells["arm 1"].difference.mean
     assert cell == pytest.approx(wrong[0][0].mean() - wrong[0][1].mean(), abs=EXACT)
+
+
+def test_networks_of_the_simulation_err_by_their_law_and_share_what_a_seed_does() -> None:
+    case = Case("law", change=float(np.log(0.7)), spread=0.1, correlation=0.5)
+    places, draws = (3, 4), 200
+    columns = [many_drawn(COLUMNS[place], case, place, 3, draws) for place in places]
+    for column, place in zip(columns, places, strict=True):
+        off = column.errors[:, 1:].mean(axis=-1) - COLUMNS[place].generator.error - column.true
+        assert abs(off.mean()) < 4 * off.mean(axis=1).std() / draws**0.5
+        assert np.unique(column.true_log.round(6)).tolist() == pytest.approx(
+            [np.log(0.7) - 0.1, np.log(0.7) + 0.1], abs=1e-6
+        )
+    seeds = [(c.errors - c.errors.mean(axis=-1, keepdims=True)).ravel() for c in columns]
+    assert np.corrcoef(seeds)[0, 1] > 0.1
+
+
+def test_a_rate_fails_where_its_count_excludes_what_is_asked() -> None:
+    def excluded(count: int) -> bool:
+        return is_excluded(Figure("", "", 3, 1, count, 1000, most=0.055), 0.01)
+
+    counts = np.arange(1, 1000)
+    first = counts[[stats.binomtest(int(n), 1000, 0.055, "greater").pvalue < 0.01 for n in counts]]
+    assert not excluded(int(first[0]) - 1)
+    assert excluded(int(first[0]))
+    assert is_excluded(Figure("", "", 3, 1, 915, 1000, 0.94, 0.99), 0.01)
+    assert not is_excluded(Figure("", "", 3, 1, 935, 1000, 0.94, 0.99), 0.01)
