@@ -213,4 +213,5 @@ def test_an_arm_that_varies_what_a_data_set_sets_is_refused(settings: dict[str, 
 
 def test_the_base_itself_is_no_data_set() -> None:
     assert isinstance(across().base, TrainingConfig)
-    assert Sweep(**{**dict(across()), "across": {}}).columns() == {}
+    fields: dict[str, Any] = {**dict(across()), "across": {}}
+    assert Sweep(**fields).columns() == {}

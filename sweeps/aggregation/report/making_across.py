@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from capsmodel.metrics import TEST_ERROR, Metric
+from capsmodel.metrics import TEST_ERROR
 from search_spaces.tables import DataSetsTable
 from sweeps.aggregation.paper.data_set_numbers import data_set_numbers, data_set_texts
 from sweeps.aggregation.paper.numbers import Numbers
@@ -22,7 +22,12 @@ from sweeps.aggregation.results.data_set_results import (
     data_set_results,
 )
 from sweeps.aggregation.results.departures import departure_sentence
-from sweeps.aggregation.results.evaluation_comparisons import primary_figure, primary_table
+from sweeps.aggregation.results.evaluation_comparisons import (
+    EvaluatedFigure,
+    data_sets_as_measured,
+    primary_figure,
+    primary_table,
+)
 from sweeps.aggregation.results.health import alarm_sentences, alarms_of
 from sweeps.aggregation.results.measured_arms import tested_arms
 from sweeps.aggregation.results.planned_looks import (
@@ -52,13 +57,13 @@ def make_report_across(results: ResultsAcross) -> Report:
     read = {name: _recorded(each, recorders[name]) for name, each in results.launched.items()}
     compared = compared_across(replace(results, columns={**results.columns, **read}))
     manifests, declared = [each.manifest for each in read.values()], results.table
-    metric = _metric(manifests[0], declared)
+    figure = _figure(manifests[0], declared)
     section = data_sets_section(
         compared,
         declared,
         title=results.sweep,
         description=manifests[0].description,
-        metric=metric,
+        metric=figure.metric if figure else TEST_ERROR,
         margin_points=None if declared.primary_of else manifests[0].margin_points,
     )
     notes = (*_of_each(read, _data_notes), *_not_launched(results))
@@ -96,12 +101,14 @@ def numbers_across(results: ResultsAcross) -> Numbers:
 def compared_across(results: ResultsAcross) -> DataSetResults:
     """Return how the arms of a sweep compare on each data set and over all."""
     declared, manifests = results.table, [each.manifest for each in results.launched.values()]
-    return data_set_results(
+    compared = data_set_results(
         [_measured(name, each, declared) for name, each in results.columns.items()],
         margin=None if declared.primary_of else margin_of(manifests[0]),
         like_these=declared.other_data_sets,
         ranks=declared.ranks,
     )
+    figure = _figure(manifests[0], declared)
+    return data_sets_as_measured(figure, compared) if figure else compared
 
 
 def _measured(name: str, results: Results | None, declared: DataSetsTable) -> MeasuredDataSet:
@@ -127,15 +134,16 @@ def _measured(name: str, results: Results | None, declared: DataSetsTable) -> Me
         tuple(arms),
         planned_seeds=manifest.planned_seeds,
         slacks=tuning_slacks(manifest, results.predictions),
+        images_of=manifest.part_of.images_of if manifest.part_of else (),
         at_looks=compared,
     )
 
 
-def _metric(manifest: Manifest, declared: DataSetsTable) -> Metric:
-    """Return what arms are compared by: the test error, or an evaluation's primary figure."""
+def _figure(manifest: Manifest, declared: DataSetsTable) -> EvaluatedFigure | None:
+    """Return the primary figure that arms are compared by, None for the test error."""
     key = _evaluation_key(manifest, declared.primary_of)
     figures = [primary_figure(each) for each in manifest.evaluations if each.evaluation_key == key]
-    return next((figure.metric for figure in figures if figure), TEST_ERROR)
+    return next((figure for figure in figures if figure), None)
 
 
 def _compared_arms(results: Results) -> tuple[ArmResults, ...]:

@@ -30,6 +30,7 @@ from sweeps.aggregation.statistics.families import (
     simultaneous_confidence,
 )
 from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.statistics.shared_images import linked_places
 from sweeps.records.plain_text import listed
 
 NOT_ASKED = "it was not asked for"
@@ -49,6 +50,7 @@ class MeasuredDataSet:
         arms: With the errors that they are compared by, the smaller the better, and the baseline.
         planned_seeds: Those planned before any were added; empty for all.
         slacks: Arm -> how far it may lie above its best, as `tuning_slacks` returns it.
+        images_of: Names of the data sets whose images it shows; () where they are its own.
         at_looks: The comparisons that looks have judged, as `comparisons_at_looks` returns them;
             None where no looks were planned.
     """
@@ -57,6 +59,7 @@ class MeasuredDataSet:
     arms: tuple[MeasuredArm, ...]
     planned_seeds: Sequence[int] = ()
     slacks: Mapping[str, float] = field(default_factory=dict[str, float])
+    images_of: tuple[str, ...] = ()
     at_looks: tuple[Comparison, ...] | None = None
 
     @property
@@ -77,6 +80,7 @@ class DataSetColumn:
             the same one, those identical with the baseline none.
         identical: Arms that err as the baseline does, on every seed.
         missing: Arm -> why it has no interval here, and so no part in an overall difference.
+        images_of: As of `MeasuredDataSet`.
     """
 
     name: str
@@ -85,6 +89,7 @@ class DataSetColumn:
     cells: Mapping[str, Comparison] = field(default_factory=dict[str, Comparison])
     identical: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
+    images_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -225,6 +230,12 @@ class DataSetResults:
     why_not_like_these: str = ""
     ranks: AverageRanks | None = None
 
+    @property
+    def same_images(self) -> list[list[str]]:
+        """Names of data sets that show the same images, those of one group together."""
+        groups = linked_places([column.images_of for column in self.columns])
+        return [[self.columns[place].name for place in group] for group in groups if group[1:]]
+
     @cached_property
     def by_arm(self) -> Mapping[str, OverallComparison]:
         """Name of an arm -> its overall comparison."""
@@ -269,7 +280,7 @@ def data_set_results(
         ),
         without_baseline=tuple(column.name for column in columns if not column.baseline),
         why_no_overall=why,
-        why_not_like_these=(why or _why_not_like_these(len(counted), shares_seeds=shares_seeds))
+        why_not_like_these=(why or _why_not_like_these(counted, shares_seeds=shares_seeds))
         if like_these
         else NOT_ASKED,
     )
@@ -308,6 +319,7 @@ def _column(data_set: MeasuredDataSet, compared: Sequence[Comparison]) -> DataSe
         cells=cells,
         identical=tuple(name for name in others if baseline and name not in cells),
         missing={name: cell.why_seeds_alone for name, cell in cells.items() if cell.way is None},
+        images_of=data_set.images_of,
     )
 
 
@@ -341,7 +353,13 @@ def _why_no_overall(data_sets: Sequence[MeasuredDataSet], counted: Sequence[Data
     )
 
 
-def _why_not_like_these(num_data_sets: int, *, shares_seeds: bool) -> str:
+def _why_not_like_these(counted: Sequence[DataSetColumn], *, shares_seeds: bool) -> str:
+    num_data_sets = len(linked_places([column.images_of for column in counted]))
+    if num_data_sets < min(len(counted), FEWEST_LIKE_THESE):
+        return (
+            f"only {num_data_sets} of the data sets have images of their own, and it takes "
+            f"{FEWEST_LIKE_THESE}"
+        )
     if num_data_sets < FEWEST_LIKE_THESE:
         return f"{num_data_sets} data sets say nothing of others: it takes {FEWEST_LIKE_THESE}"
     return SAME_SEEDS if shares_seeds else ""
@@ -408,6 +426,7 @@ def _on_each(
             column.arms[column.baseline],
             column.cells.get(arm),
             planned[column.name],
+            column.images_of,
         )
         for column in columns
     ]

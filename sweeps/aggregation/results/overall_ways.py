@@ -21,6 +21,7 @@ from sweeps.aggregation.statistics.across_data_sets import (
     with_rare_images,
 )
 from sweeps.aggregation.statistics.added_seeds import log_e_value
+from sweeps.aggregation.statistics.shared_images import with_shared_images
 from sweeps.aggregation.statistics.shared_seeds import shared_between
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
 
@@ -39,12 +40,14 @@ class ArmOnData:
         baseline: The arm that it is compared with.
         comparison: None where it errs as the baseline does, on every seed.
         planned_seeds: Those planned before any were added; empty for all.
+        images_of: Names of the data sets whose images it shows; () where they are its own.
     """
 
     arm: MeasuredArm
     baseline: MeasuredArm
     comparison: Comparison | None
     planned_seeds: Sequence[int] = ()
+    images_of: tuple[str, ...] = ()
 
     @property
     def seeds(self) -> list[int]:
@@ -60,11 +63,13 @@ class _Part:
     Attributes:
         way: The difference of errors.
         levels: Errors of both arms.
+        images_of: As of `ArmOnData`.
         pairs: What `way` is of; None where it is not needed.
     """
 
     way: TwoWay
     levels: Levels
+    images_of: tuple[str, ...]
     pairs: PairedErrors | None = None
 
     def on(self, scale: Scale) -> TwoWay:
@@ -161,13 +166,19 @@ def _apart(cells: Sequence[ArmOnData]) -> OverallWays:
     lost = [_part(cell, lost_as_chance=True) for cell in cells if cell.comparison]
     lost = lost if _has_lost(cells) else []
     return OverallWays(
-        usual={scale: overall([part.on(scale) for part in parts], num) for scale in SCALES},
-        rare=overall([with_rare_images(part.way) for part in parts], num),
+        usual={scale: overall(_ways(parts, scale), num) for scale in SCALES},
+        rare=overall([*map(with_rare_images, _ways(parts, "points"))], num),
         log_ratios=_log_ratios(parts, lost, num),
-        harsh={scale: overall([part.on(scale) for part in lost], num) for scale in SCALES if lost},
+        harsh={scale: overall(_ways(lost, scale), num) for scale in SCALES if lost},
         slack=_slacks(cells, parts),
         log_e=_evidence(cells, parts),
     )
+
+
+def _ways(parts: Sequence[_Part], scale: Scale) -> list[TwoWay]:
+    """Return the differences of all data sets, with errors of images that they share added up."""
+    ways = [part.on(scale) for part in parts]
+    return with_shared_images(ways, [part.images_of for part in parts])
 
 
 def _has_lost(cells: Sequence[ArmOnData]) -> bool:
@@ -180,8 +191,8 @@ def _part(cell: ArmOnData, *, lost_as_chance: bool = False) -> _Part:
     assert comparison.way is not None
     if lost_as_chance and comparison.harsh is not None:
         seeds = _paired(cell, lost_as_chance=True).seeds
-        return _Part(comparison.harsh, _levels(cell, seeds))
-    return _Part(comparison.way, _levels(cell, cell.seeds))
+        return _Part(comparison.harsh, _levels(cell, seeds), cell.images_of)
+    return _Part(comparison.way, _levels(cell, cell.seeds), cell.images_of)
 
 
 def _paired(cell: ArmOnData, *, lost_as_chance: bool = False) -> PairedErrors:
@@ -225,7 +236,7 @@ def _parts_in_common(cells: Sequence[ArmOnData], *, lost_as_chance: bool = False
             differences=of_cell.differences[places],
             splits=tuple(of_cell.splits[place] for place in places if of_cell.splits),
         )
-        parts.append(_Part(some.two_way(), _levels(cell, seeds), some))
+        parts.append(_Part(some.two_way(), _levels(cell, seeds), cell.images_of, some))
     return parts
 
 
@@ -236,7 +247,7 @@ def _averaged(parts: Sequence[_Part], num: int, scale: Scale, *, is_rare: bool =
     assert first is not None
     twice = np.repeat(by_seed[:, None], 2, axis=1)  # images do not matter to what seeds add
     seeds = replace(first, differences=twice, objects=None).two_way()
-    ways = [part.on(scale) for part in parts]
+    ways = _ways(parts, scale)
     if not is_rare:
         return averaged(ways, seeds.over_seeds, seeds.num_seeds, num)
     rare = averaged([*map(with_rare_images, ways)], seeds.over_seeds, seeds.num_seeds, num)

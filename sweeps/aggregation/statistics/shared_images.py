@@ -21,7 +21,7 @@ def with_shared_images(ways: Sequence[TwoWay], images_of: Sequence[Sequence[str]
         images_of: For each of them, names of the data sets whose images it shows.
     """
     enlarged = list(ways)
-    for places in (group for group in _groups(images_of) if len(group) > 1):
+    for places in (group for group in linked_places(images_of) if len(group) > 1):
         errors = np.stack([np.sqrt(ways[place].over_images) for place in places])
         total = (errors**2).sum(axis=0)
         factor = np.where(total > 0, errors.sum(axis=0) ** 2 / np.where(total > 0, total, 1), 1.0)
@@ -35,12 +35,7 @@ def with_shared_images(ways: Sequence[TwoWay], images_of: Sequence[Sequence[str]
     return enlarged
 
 
-def num_groups(images_of: Sequence[Sequence[str]]) -> int:
-    """Return how many data sets there are of images of their own; linked ones count as one."""
-    return len(_groups(images_of))
-
-
-def _groups(images_of: Sequence[Sequence[str]]) -> list[list[int]]:
+def linked_places(images_of: Sequence[Sequence[str]]) -> list[list[int]]:
     """Return places of data sets in groups that are linked by common images."""
     groups: list[tuple[set[str], list[int]]] = []
     for place, names in enumerate(images_of):

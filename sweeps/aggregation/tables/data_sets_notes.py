@@ -228,6 +228,11 @@ def _seeds(
         if results.shares_seeds
         else "Seeds are other numbers on each data set, so that their results are independent."
     )
+    for names in results.same_images:
+        yield (
+            f"{listed(names, len(names))} show the same images: Overall takes errors on them to go "
+            f"together, which makes its interval as wide as it can be."
+        )
     if results.scale == "percent":
         yield (
             "The figure divides differences by the baseline's mean error on the data set, whose "

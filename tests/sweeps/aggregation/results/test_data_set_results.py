@@ -378,3 +378,18 @@ def test_a_rate_fails_where_its_count_excludes_what_is_asked() -> None:
     assert excluded(int(first[0]))
     assert is_excluded(Figure("", "", 3, 1, 915, 1000, 0.94, 0.99), 0.01)
     assert not is_excluded(Figure("", "", 3, 1, 935, 1000, 0.94, 0.99), 0.01)
+
+
+def test_data_sets_of_the_same_images_have_a_wider_overall_interval() -> None:
+    own = apart(tables())
+    shared = [replace(each, images_of=("digits",)) for each in own]
+    apart_from, together = judged(own), judged(shared)
+    assert apart_from.same_images == []
+    assert together.same_images == [[each.name for each in own]]
+    widths = [
+        [each.points.high - each.points.low for each in results.overall if each.points]
+        for results in (apart_from, together)
+    ]
+    assert max(np.divide(*widths[::-1])) > 1.1, "where images decide and not seeds"
+    many = [replace(each, name=f"again {place}") for place, each in enumerate(shared * 3)]
+    assert judged(many[:6], like_these=True).why_not_like_these.startswith("only 1 of the data")

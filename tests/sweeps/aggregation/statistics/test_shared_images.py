@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 from sweeps.aggregation.statistics.across_data_sets import overall
 from sweeps.aggregation.statistics.families import holm_rows
-from sweeps.aggregation.statistics.shared_images import num_groups, with_shared_images
+from sweeps.aggregation.statistics.shared_images import linked_places, with_shared_images
 from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 
 TABLES, COMPARED, SEEDS, IMAGES = 800, 4, 5, 200
@@ -46,7 +46,7 @@ def test_the_error_of_images_of_one_group_adds_up_and_that_of_groups_in_squares(
     ways = null_tables(3, are_the_same=False)
     images_of = (DIGITS, ("mnist",), ("digits", "mnist"))
     for names, groups in (((DIGITS, ("mnist",), ()), 3), (images_of, 1), ((DIGITS, (), DIGITS), 2)):
-        assert num_groups(names) == groups
+        assert len(linked_places(names)) == groups
     enlarged = with_shared_images(ways, (DIGITS, (), DIGITS))
     first, second, third = (np.sqrt(way.over_images) for way in ways)
     total = sum(way.over_images for way in enlarged)
