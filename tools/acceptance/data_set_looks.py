@@ -1,7 +1,7 @@
 """Whether verdicts over several data sets hold where looks end each arm on each of them alone."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 
 from sweeps.aggregation.statistics.across_data_sets import OverallDifference, overall
 from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm_rows
-from sweeps.aggregation.statistics.two_way import TwoWay
+from sweeps.aggregation.statistics.two_way import TwoWay, half_width_by
 from tools.acceptance.figures import Figure, counted
 from tools.acceptance.judged_tables import JudgedTables, joined, judged_tables
 from tools.acceptance.logit_networks import LogitGenerator
@@ -48,13 +48,22 @@ class Plans:
 
     @cached_property
     def own(self) -> OverallDifference:
-        """The overall difference by the seeds that each cell has at its end."""
+        """The overall difference by the seeds that each cell has at its end.
+
+        Each cell's errors are those that its printed interval stands for, see `width_at`.
+        """
+        return overall([_widened(looked) for looked in self.looked])
+
+    @cached_property
+    def plain(self) -> OverallDifference:
+        """The same by errors that do not allow for looks."""
         return overall(self.looked)
 
     @property
     def false_cells(self) -> Bool[np.ndarray, "draws cells"]:
         cells = [
-            one.is_different & (true == 0) for one, true in zip(self.looked, self.true, strict=True)
+            looked.is_different & (true == 0)
+            for looked, true in zip(self.looked, self.true, strict=True)
         ]
         return np.concatenate(cells, axis=1)
 
@@ -86,6 +95,11 @@ def plans(
     return Plans(tuple(looked), overall(first), overall(every), np.asarray(effects))
 
 
+def _widened(looked: Looked) -> Looked:
+    scale = looked.half_width / half_width_by(looked.errors, 0.95)
+    return replace(looked, standard_errors=looked.standard_errors * scale[:, None])
+
+
 def _bold(difference: OverallDifference) -> Bool[np.ndarray, "draws compared"]:
     return holm_rows(difference.p_value) < SIGNIFICANCE
 
@@ -109,11 +123,13 @@ def rates(
     if (made.true == 0).any():
         yield Figure(CELLS, *of, *false, most=MOST)
     by_first, by_own, by_every = _bold(made.first), _bold(made.own), _bold(made.every)
-    seeds = float(np.mean([one.seeds for one in made.looked]))
+    by_plain = _bold(made.plain)
+    seeds = float(np.mean([looked.seeds for looked in made.looked]))
     is_null = np.abs(true) < 1e-12
     context = {
         "by the first look": float(by_first[:, is_null].any(axis=1).mean()),
         "by all seeds": float(by_every[:, is_null].any(axis=1).mean()),
+        "without widening": float(by_plain[:, is_null].any(axis=1).mean()),
         "seeds": seeds,
     }
     if is_null.any():
@@ -123,10 +139,16 @@ def rates(
         context |= {
             "by the first look": float(by_first.mean()),
             "by all seeds": float(by_every.mean()),
+            "without widening": float(by_plain.mean()),
         }
         yield Figure(FOUND, *of, *counted(by_own), context=context)
-    kinds = ("", made.own), (", by the first look", made.first), (", by all seeds", made.every)
-    for kind, difference in kinds:
+    kinds = {
+        "": made.own,
+        ", without widening": made.plain,
+        ", by the first look": made.first,
+        ", by all seeds": made.every,
+    }
+    for kind, difference in kinds.items():
         covers = np.abs(difference.mean - true) <= difference.half_width()
         worst = counted(covers[:, covers.mean(axis=0).argmin()])
         bias = float(np.abs((difference.mean - true).mean(axis=0)).max())
@@ -135,7 +157,8 @@ def rates(
             "largest bias, standard errors": bias
             / float(np.sqrt(((difference.mean - true) ** 2).mean())),
         }
-        yield Figure(COVERED + kind, *of, *worst, LEAST, LARGEST, context=context)
+        ends = () if kind else (LEAST, LARGEST)
+        yield Figure(COVERED + kind, *of, *worst, *ends, context=context)
 
 
 def cases() -> Iterator[tuple[str, list[list[float]], float | None]]:

@@ -331,7 +331,7 @@ def tables_of(
     needed = sorted({place for kind in kinds for place in KINDS[kind]})
     every = {place: drawn(COLUMNS[place], case, place, seeds, draws) for place in needed}
     for compared in (1, COMPARED):
-        some = {place: one.only(compared) for place, one in every.items()}
+        some = {place: column.only(compared) for place, column in every.items()}
         for kind in kinds:
             columns = tuple(some[place] for place in KINDS[kind])
             images = sum(column.images for column in columns)

@@ -80,8 +80,7 @@ class Looked:
     @property
     def errors(self) -> Errors:
         """As `TwoWay.errors`."""
-        both = (self.standard_errors, self.degrees)
-        return tuple((both[0][:, place], both[1][:, place]) for place in range(3))
+        return tuple((self.standard_errors[:, place], self.degrees[:, place]) for place in range(3))
 
     @property
     def share_of_trainings(self) -> Float[np.ndarray, " draws"]:

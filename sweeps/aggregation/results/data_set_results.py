@@ -217,7 +217,7 @@ class DataSetResults:
         without_baseline: Data sets on which the baseline has no result; no overall counts them.
         why_no_overall: Why there is none at all, "" where there is.
         why_not_like_these: Why nothing is said of other data sets, "" where something is.
-        ranks: None where not asked for, or where two data sets or three arms are missing.
+        ranks: None where not asked for, and with fewer than two data sets or three arms.
     """
 
     columns: tuple[DataSetColumn, ...]
@@ -295,17 +295,24 @@ def _columns(
     judges_divergence: bool,
     finds_reach: bool,
 ) -> list[DataSetColumn]:
-    together = [one for one in data_sets if one.at_looks is None and one.baseline]
+    together = [
+        data_set for data_set in data_sets if data_set.at_looks is None and data_set.baseline
+    ]
     tables = comparisons_together(
-        [one.arms for one in together],
+        [data_set.arms for data_set in together],
         margin=margin,
-        planned_seeds=[one.planned_seeds for one in together],
-        slacks=[one.slacks for one in together],
+        planned_seeds=[data_set.planned_seeds for data_set in together],
+        slacks=[data_set.slacks for data_set in together],
         judges_divergence=judges_divergence,
         finds_reach=finds_reach,
     )
-    of_table = {one.name: tuple(table) for one, table in zip(together, tables, strict=True)}
-    return [_column(one, one.at_looks or of_table.get(one.name, ())) for one in data_sets]
+    of_table = {
+        data_set.name: tuple(table) for data_set, table in zip(together, tables, strict=True)
+    }
+    return [
+        _column(data_set, data_set.at_looks or of_table.get(data_set.name, ()))
+        for data_set in data_sets
+    ]
 
 
 def _column(data_set: MeasuredDataSet, compared: Sequence[Comparison]) -> DataSetColumn:
@@ -325,14 +332,18 @@ def _column(data_set: MeasuredDataSet, compared: Sequence[Comparison]) -> DataSe
 
 def _compared_arms(columns: Sequence[DataSetColumn]) -> list[str]:
     """Return the names of all arms but the baseline, in the order of the first data set."""
-    baselines = {column.baseline for column in columns}
-    names = dict.fromkeys(name for column in columns for name in column.arms)
-    return [name for name in names if name not in baselines]
+    names = dict.fromkeys(
+        name
+        for column in columns
+        for name, measured in column.arms.items()
+        if not measured.arm.is_baseline
+    )
+    return list(names)
 
 
 def _shares_seeds(data_sets: Sequence[MeasuredDataSet]) -> bool:
     """Return whether any two data sets have a seed number in common."""
-    seeds = [{seed for arm in one.arms for seed in arm.arm.trials} for one in data_sets]
+    seeds = [{seed for arm in data_set.arms for seed in arm.arm.trials} for data_set in data_sets]
     return sum(map(len, seeds)) > len(set[int]().union(*seeds))
 
 
@@ -340,9 +351,9 @@ def _why_no_overall(data_sets: Sequence[MeasuredDataSet], counted: Sequence[Data
     if len(counted) < FEWEST_DATA_SETS:
         return "it takes two data sets on which the baseline has a result"
     is_open = [
-        one.name
-        for one in data_sets
-        for comparison in one.at_looks or ()
+        data_set.name
+        for data_set in data_sets
+        for comparison in data_set.at_looks or ()
         if comparison.why_seeds_alone == NOT_YET
         or (comparison.verdict == "undecided" and not comparison.look.is_last)
     ]
@@ -388,7 +399,7 @@ def _overall(
     results: DataSetResults, data_sets: Sequence[MeasuredDataSet], margin: float | None
 ) -> list[OverallComparison]:
     counted = [column for column in results.columns if column.baseline]
-    planned = {one.name: one.planned_seeds for one in data_sets}
+    planned = {data_set.name: data_set.planned_seeds for data_set in data_sets}
     groups: dict[object, list[str]] = {}
     for arm in _compared_arms(results.columns):
         if arm not in results.identical:
@@ -402,18 +413,23 @@ def _overall(
         )
         for arms in groups.values()
     ]
-    tested = [one for one in every if not one.missing_on and not results.why_no_overall]
-    cells = [_on_each(one.arms[0], counted, planned) for one in tested]
+    tested = [
+        comparison
+        for comparison in every
+        if not comparison.missing_on and not results.why_no_overall
+    ]
+    cells = [_on_each(comparison.arms[0], counted, planned) for comparison in tested]
     ways = overall_ways(cells, shares_seeds=results.shares_seeds)
     known = [
-        _Tested(one, of_data, way)
-        for one, of_data, way in zip(tested, cells, ways, strict=True)
+        _Tested(comparison, of_data, way)
+        for comparison, of_data, way in zip(tested, cells, ways, strict=True)
         if way is not None
     ]
-    judged = {one.arms: one for one in _judged(known, results, margin)}
+    judged = {comparison.arms: comparison for comparison in _judged(known, results, margin)}
     return [
-        judged.get(one.arms) or replace(one, why_undecided=_why_undecided(one, results))
-        for one in every
+        judged.get(comparison.arms)
+        or replace(comparison, why_undecided=_why_undecided(comparison, results))
+        for comparison in every
     ]
 
 
@@ -469,29 +485,36 @@ def _judged(
     scale, num = results.scale, len(tested)
     shown = [
         replace(
-            _with_intervals(one, way, len(cells), num),
+            _with_intervals(comparison, way, len(cells), num),
             p_value=way.p_value(scale),
             log_e=way.log_e.get(scale),
             equivalent_p=way.equivalent_p(margin) if margin and scale == "points" else None,
         )
-        for one, cells, way in tested
+        for comparison, cells, way in tested
     ]
     shown = _adjusted(_adjusted(shown, "p_value"), "equivalent_p")
     if not results.why_not_like_these:
         shown = _with_like_these(shown, [way for _, _, way in tested])
     return [
-        replace(one, verdict=_verdict(one, num, has_diverged=any(map(_has_diverged, cells))))
-        for one, (_, cells, _) in zip(shown, tested, strict=True)
+        replace(
+            comparison,
+            verdict=_verdict(comparison, num, has_diverged=any(map(_has_diverged, cells))),
+        )
+        for comparison, (_, cells, _) in zip(shown, tested, strict=True)
     ]
 
 
 def _adjusted(compared: Sequence[OverallComparison], name: str) -> list[OverallComparison]:
-    """Return comparisons with one of their p values adjusted for all that have it."""
+    """Return comparisons with comparison of their p values adjusted for all that have it."""
     adjusted_name = f"adjusted_{name.removesuffix('_value')}"
-    of_holm = iter(holm([p for one in compared if (p := getattr(one, name)) is not None]))
+    of_holm = iter(
+        holm([p for comparison in compared if (p := getattr(comparison, name)) is not None])
+    )
     return [
-        one if getattr(one, name) is None else replace(one, **{adjusted_name: next(of_holm)})
-        for one in compared
+        comparison
+        if getattr(comparison, name) is None
+        else replace(comparison, **{adjusted_name: next(of_holm)})
+        for comparison in compared
     ]
 
 
@@ -536,8 +559,8 @@ def _with_like_these(
         for means, way in zip(every, ways, strict=True)
     ]
     return [
-        replace(one, like_these=LikeThese(change, p_value, adjusted))
-        for one, change, p_value, adjusted in zip(
+        replace(comparison, like_these=LikeThese(change, p_value, adjusted))
+        for comparison, change, p_value, adjusted in zip(
             compared, changes, p_values, holm(p_values), strict=True
         )
     ]

@@ -18,6 +18,8 @@ from sweeps.aggregation.statistics.across_data_sets import (
     averaged,
     overall,
     overall_beyond_margin,
+    scaled,
+    width_at,
     with_rare_images,
 )
 from sweeps.aggregation.statistics.added_seeds import log_e_value
@@ -61,16 +63,18 @@ class _Part:
     """A difference on one data set, and what makes it a ratio.
 
     Attributes:
-        way: The difference of errors.
+        way: The difference of errors, with those that the printed interval of its look stands for.
         levels: Errors of both arms.
         images_of: As of `ArmOnData`.
         pairs: What `way` is of; None where it is not needed.
+        width: How much wider that interval is than one that is looked at once.
     """
 
     way: TwoWay
     levels: Levels
     images_of: tuple[str, ...]
     pairs: PairedErrors | None = None
+    width: float = 1.0
 
     def on(self, scale: Scale) -> TwoWay:
         if scale == "points":
@@ -191,8 +195,16 @@ def _part(cell: ArmOnData, *, lost_as_chance: bool = False) -> _Part:
     assert comparison.way is not None
     if lost_as_chance and comparison.harsh is not None:
         seeds = _paired(cell, lost_as_chance=True).seeds
-        return _Part(comparison.harsh, _levels(cell, seeds), cell.images_of)
-    return _Part(comparison.way, _levels(cell, cell.seeds), cell.images_of)
+        return _at_its_look(cell, comparison.harsh, seeds)
+    return _at_its_look(cell, comparison.way, cell.seeds)
+
+
+def _at_its_look(
+    cell: ArmOnData, way: TwoWay, seeds: Sequence[int], pairs: PairedErrors | None = None
+) -> _Part:
+    assert cell.comparison is not None
+    width = float(width_at(way, cell.comparison.look.confidence(1)))
+    return _Part(scaled(way, np.asarray(width)), _levels(cell, seeds), cell.images_of, pairs, width)
 
 
 def _paired(cell: ArmOnData, *, lost_as_chance: bool = False) -> PairedErrors:
@@ -236,7 +248,7 @@ def _parts_in_common(cells: Sequence[ArmOnData], *, lost_as_chance: bool = False
             differences=of_cell.differences[places],
             splits=tuple(of_cell.splits[place] for place in places if of_cell.splits),
         )
-        parts.append(_Part(some.two_way(), _levels(cell, seeds), cell.images_of, some))
+        parts.append(_at_its_look(cell, some.two_way(), seeds, some))
     return parts
 
 
@@ -256,7 +268,9 @@ def _averaged(parts: Sequence[_Part], num: int, scale: Scale, *, is_rare: bool =
 
 def _by_seed(parts: Sequence[_Part], num: int, scale: Scale) -> Float[np.ndarray, " seeds"]:
     by_data_set = [
-        part.factor(scale) * part.pairs.differences.mean(axis=1) for part in parts if part.pairs
+        part.width * part.factor(scale) * part.pairs.differences.mean(axis=1)
+        for part in parts
+        if part.pairs
     ]
     return np.sum(by_data_set, axis=0) / num
 
@@ -279,19 +293,20 @@ def _mean_errors(
 ) -> dict[int, float]:
     """Return an arm's errors averaged over data sets, by seed; as shares of its own in percent."""
     means = [
-        fmean(arm.errors[seed] for seed in seeds) + 1 / (2 * _num_images(arm))
-        if scale == "percent"
-        else 1.0
+        fmean(arm.errors[seed] for seed in seeds) + _half_image(arm) if scale == "percent" else 1.0
         for arm in on_data
     ]
     return {
-        seed: fmean(arm.errors[seed] / mean for arm, mean in zip(on_data, means, strict=True))
+        seed: fmean(
+            arm.errors[seed] / mean if mean else 0.0
+            for arm, mean in zip(on_data, means, strict=True)
+        )
         for seed in seeds
     }
 
 
-def _num_images(arm: MeasuredArm) -> int:
-    return len(next(iter(arm.by_image.values())).values)
+def _half_image(arm: MeasuredArm) -> float:
+    return next((1 / (2 * len(known.values)) for known in arm.by_image.values()), 0.0)
 
 
 def _log_ratios(

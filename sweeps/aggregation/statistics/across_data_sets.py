@@ -25,6 +25,32 @@ on another: in points the data set on which all err most would decide alone."""
 _IMAGES_OF_NONE = 4  # of N, where none differs: 1.96 sqrt(4) / N is the exact limit of 97.5 %
 
 
+def width_at(way: TwoWay, confidence: float) -> Float[np.ndarray, "..."]:
+    """Return how much wider intervals of another confidence are than those of 95 %.
+
+    A cell that a look has ended early is likely to show too large a difference. Its printed
+    interval allows for that, as it holds at all looks together: with errors that are so many times
+    as large the overall difference allows for it too.
+
+    Args:
+        way: Differences.
+        confidence: Of their printed intervals.
+    """
+    half = way.half_width()
+    ones = np.ones_like(half)
+    return np.asarray(np.divide(way.half_width(confidence), half, out=ones, where=half > 0))
+
+
+def scaled(way: TwoWay, scale: Float[np.ndarray, "..."]) -> TwoWay:
+    """Return differences of the same means with errors that are so many times as large."""
+    names = ("over_seeds", "over_images", "residual", "largest")
+    parts = {name: np.asarray(getattr(way, name) * scale**2) for name in names}
+    shared = way.shared
+    if shared is not None:
+        shared = replace(shared, over_seeds=np.asarray(shared.over_seeds * scale**2))
+    return replace(way, **parts, square=None, shared=shared)
+
+
 @runtime_checkable
 class Difference(Protocol):
     """What an overall difference takes of that on one data set, see `TwoWay`."""
@@ -179,17 +205,8 @@ def as_log_ratio(way: TwoWay, levels: Levels) -> TwoWay:
         way: Differences of errors.
         levels: Errors of the same arms.
     """
-    scale, shared = levels.per_error(way.mean), way.shared
-    return replace(
-        way,
-        mean=levels.log_ratio(way.mean),
-        over_seeds=np.asarray(way.over_seeds * scale**2),
-        over_images=np.asarray(way.over_images * scale**2),
-        residual=np.asarray(way.residual * scale**2),
-        largest=np.asarray(way.largest * scale**2),
-        square=None,
-        shared=shared and replace(shared, over_seeds=np.asarray(shared.over_seeds * scale**2)),
-    )
+    logarithms = scaled(way, levels.per_error(way.mean))
+    return replace(logarithms, mean=levels.log_ratio(way.mean))
 
 
 def with_rare_images(way: TwoWay) -> TwoWay:

@@ -191,6 +191,8 @@ def test_an_arm_that_is_missing_on_a_data_set_has_no_overall_difference() -> Non
 def test_a_data_set_without_a_baseline_is_counted_by_no_overall() -> None:
     data_sets = apart(tables())
     lost = replace(data_sets[2].arms[0], errors={}, by_image={})
+    nothing = judged([replace(each, arms=(lost, *each.arms[1:])) for each in data_sets])
+    assert [*nothing.by_arm] == ["arm 1", "arm 2", "arm 3"]
     for left in (data_sets[2].arms[1:], (lost, *data_sets[2].arms[1:])):
         results = judged([*data_sets[:2], replace(data_sets[2], arms=left)])
         assert results.without_baseline == ("data 2",)
@@ -322,6 +324,28 @@ def test_with_looks_an_overall_difference_waits_for_all_of_them() -> None:
     assert not any(one.is_different for one in waiting.overall)
     ended, usual = judged(at(is_last=True)), judged(data_sets)
     assert [one.p_value for one in ended.overall] == [one.p_value for one in usual.overall]
+    early = LookLevel((3, 5), 20, is_last=False)
+    decided = [
+        replace(each, at_looks=tuple(replace(c, look=early, verdict="different") for c in cells))
+        for each, cells in zip(data_sets, compared, strict=True)
+    ]
+    for arm, (at_look, once) in enumerate(zip(judged(decided).overall, usual.overall, strict=True)):
+        halves = list[float]()
+        ways = [way for cells in compared if (way := cells[arm].way)]
+        widths = [float(way.half_width(early.confidence(1)) / way.half_width()) for way in ways]
+        for part in range(3):
+            squares = [
+                float(way.errors[part][0] * width) ** 2
+                for way, width in zip(ways, widths, strict=True)
+            ]
+            below = [v**2 / float(w.errors[part][1]) for v, w in zip(squares, ways, strict=True)]
+            quantile = stats.t.isf(0.025, sum(squares) ** 2 / sum(below))
+            halves.append(quantile * sum(squares) ** 0.5 / 3)
+        assert min(widths) > 1.3
+        assert at_look.points
+        assert once.points
+        assert at_look.points.mean == once.points.mean
+        assert at_look.points.half_width == pytest.approx(max(halves), abs=EXACT)
     first = replace(compared[0][0], way=None, why_seeds_alone=NOT_YET)
     begun = at(is_last=True)
     begun[0] = replace(begun[0], at_looks=(first, *compared[0][1:]))
