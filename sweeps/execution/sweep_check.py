@@ -234,7 +234,7 @@ def _results(sweep: Sweep, *, times: bool) -> Iterator[Trying | Tried | Timed | 
         yield Trying(case.title)
         try:
             trained = _trained(case, splits)
-            is_of_new_data = case.config.data not in {known.config.data for known, *_ in networks}
+            is_of_new_data = case.config.data not in [known.config.data for known, *_ in networks]
             is_first = is_of_new_data if sweep.across else not networks
             if is_first or isinstance(case.config.model, ForeignModel):
                 networks.append((case, trained, splits))
