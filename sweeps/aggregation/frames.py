@@ -152,19 +152,22 @@ def of_each_data_set(
         sweeps = sweeps_by_data_set(store, name)
         if not sweeps:
             return frame_of(*args, **options)
-        import pandas as pd
-
-        call = cast(Any, frame_of)
-        frames = [
-            call(**{**place, "name": sweep, "tracking_uri": store}) for sweep in sweeps.values()
-        ]
-        for data_set, frame in zip(sweeps, frames, strict=True):
-            frame.insert(0, DATA_SET, data_set)
-        whole = pd.concat(frames, ignore_index=True)
-        whole.attrs[UNITS] = {k: v for frame in frames for k, v in frame.attrs[UNITS].items()}
-        return whole
+        call, others = cast(Any, frame_of), {**place, "tracking_uri": store}
+        return joined_frames({key: call(**others | {"name": n}) for key, n in sweeps.items()})
 
     return joined
+
+
+def joined_frames(frames: "Mapping[str, pd.DataFrame]") -> "pd.DataFrame":
+    """Return frames of several data sets as one, whose first column is the data set."""
+    import pandas as pd
+
+    for data_set, frame in frames.items():
+        frame.insert(0, DATA_SET, data_set)
+    whole = pd.concat(frames.values(), ignore_index=True)
+    whole.attrs = {k: v for frame in frames.values() for k, v in frame.attrs.items()}
+    whole.attrs[UNITS] = {k: v for frame in frames.values() for k, v in frame.attrs[UNITS].items()}
+    return whole
 
 
 @of_each_data_set

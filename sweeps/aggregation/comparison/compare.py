@@ -13,7 +13,8 @@ from sweeps.aggregation.comparison.arm_matching import (
     match_arms,
     text_of_differences,
 )
-from sweeps.aggregation.frames import with_units
+from sweeps.aggregation.frames import joined_frames, with_units
+from sweeps.aggregation.results.across_results import sweeps_by_data_set
 from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
 from sweeps.aggregation.results.mean_errors import mean_of, trials_of_error
 from sweeps.aggregation.results.prediction_files import read_predictions
@@ -111,7 +112,8 @@ def compare(
     images, without predictions or below three trials) and its standard deviation over seeds (sd),
     and differs_in: in what the arm differs between the sweeps, as `differences_of` defines it, the
     same in all rows of the arm and "" where nothing does. Nothing is tested across sweeps.
-    For one row an arm: `frame.pivot(index="arm", columns="sweep", values="mean")`.
+    For one row an arm: `frame.pivot(index="arm", columns="sweep", values="mean")`. Sweeps across
+    data sets are compared on each data set that all of them have, which is then the first column.
 
     Args:
         *names: Two sweeps or more.
@@ -127,6 +129,15 @@ def compare(
 
     _check_names(names)
     store = open_to_read(tracking_uri, storage)
+    by_name = [sweeps_by_data_set(store, name) for name in names]
+    if all(by_name):
+        common = [key for key in by_name[0] if all(key in sweeps for sweeps in by_name)]
+        if not common:
+            raise BadInput(f"{' and '.join(names)} have no data set in common, by its name.")
+        of_each = {key: [sweeps[key] for sweeps in by_name] for key in common}
+        return joined_frames(
+            {key: compare(*n, metric=metric, tracking_uri=store) for key, n in of_each.items()}
+        )
     manifests = [store.manifest(name) for name in names]
     chosen = metric or manifests[0].objective.metric.name
     compared = [compared_arms(manifest, store, chosen) for manifest in manifests]

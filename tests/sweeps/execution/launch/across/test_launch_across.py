@@ -10,6 +10,7 @@ from search_spaces import ListedArms, Sweep
 from search_spaces.data_set_columns import first_seed_of
 from search_spaces.plans.until_decided import UntilDecided
 from sweeps.aggregation.best_configs import best_configs
+from sweeps.aggregation.comparison import compare
 from sweeps.aggregation.frames import DATA_SET, trials
 from sweeps.execution.launch.across.launch_across import PlanAcross, plan_across
 from sweeps.execution.launch.result import SweepResult
@@ -48,7 +49,7 @@ def launched(launches: Launches, sweep: Sweep, **options: Any) -> SweepResult:
 
 
 def planned(launches: Launches, sweep: Sweep, **options: Any) -> PlanAcross:
-    places = {"storage": launches.storage.root, "tracking_uri": ADDRESS}
+    places: dict[str, Any] = {"storage": launches.storage.root, "tracking_uri": ADDRESS}
     return plan_across(declared_sweep(sweep), LaunchOptions(**(places | options)))
 
 
@@ -76,6 +77,20 @@ def test_frames_and_rankings_have_the_data_set(launches: Launches) -> None:
         ("digits", "slow"),
         ("mapped", "slow"),
     ]
+
+
+def test_two_of_them_are_compared_on_the_data_sets_that_both_have(launches: Launches) -> None:
+    launches.run()
+    launched(launches, across(DIGITS | {"placed": MAPPED["mapped"]}, name="other"))
+    frame = compare("example", "other", tracking_uri=launches.store)
+    assert {*frame[DATA_SET]} == {"digits"}
+    assert {*frame["sweep"]} == {"example--digits", "other--digits"}
+    assert frame.attrs["units"]["mean"] == "fraction"
+    launched(
+        launches, across(MAPPED | {"placed": {"data": "mnist"}}, name="third"), only=("mapped",)
+    )
+    with pytest.raises(BadInput, match="no data set in common"):
+        compare("other", "third", tracking_uri=launches.store)
 
 
 def test_only_some_are_trained_and_the_report_says_which_are_missing(launches: Launches) -> None:
