@@ -1,5 +1,7 @@
 """A sweep: a named set of trials with one purpose."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from types import MappingProxyType
@@ -66,6 +68,7 @@ from search_spaces.tables import (
     column_sweep_name,
     custom_table_classes,
 )
+from search_spaces.trial_key import trial_key
 
 LONGEST_DESCRIPTION = 2000
 _NONE_CONFIRMED: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
@@ -282,6 +285,7 @@ class Sweep(Settings):
                 sweep=self.name,
                 data_set=data_set,
                 data_sets=tuple(self.across),
+                definition=self._definition,
                 images_of=base.data.images_of,
                 table=self.across_table,
             )
@@ -300,6 +304,12 @@ class Sweep(Settings):
             raise ValueError(f"Data set '{data_set}': {explain(error)}") from error
         except ValueError as error:
             raise ValueError(f"Data set '{data_set}': {error}") from error
+
+    @property
+    def _definition(self) -> str:
+        """Hash of what all data sets have in common: two of another one make no table together."""
+        plan = json.dumps(self.plan.model_dump(), sort_keys=True, default=str)
+        return hashlib.sha256(f"{trial_key(self.base, 0)} {plan}".encode()).hexdigest()[:20]
 
     def _seeds_of_column(self, data_set: str, declared: object) -> object:
         first = first_seed_of(data_set)

@@ -361,14 +361,16 @@ class PartOfAcross(FrozenValue):
         sweep: Name of the sweep across data sets.
         data_set: Name of this data set.
         data_sets: Names of all, in the order of the table's columns.
-        images_of: Kinds of the data sets whose images this one shows, changed or not.
+        definition: Hash of the base and the plan that all data sets have in common.
+        images_of: Names of the data sets whose images this one shows, changed or not.
         table: The table over all data sets.
     """
 
     sweep: FileName
     data_set: Text
     data_sets: Annotated[tuple[Text, ...], Field(min_length=1, max_length=100)]
-    images_of: Annotated[tuple[Text, ...], Field(max_length=10)]
+    definition: Annotated[str, StringConstraints(max_length=64)]
+    images_of: Annotated[tuple[Text, ...], Field(max_length=10)] = ()
     table: DataSetsTable = DataSetsTable()
 
     @model_validator(mode="after")

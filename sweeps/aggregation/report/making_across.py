@@ -9,7 +9,7 @@ from search_spaces.tables import DataSetsTable
 from sweeps.aggregation.paper.data_set_numbers import data_set_numbers, data_set_texts
 from sweeps.aggregation.paper.numbers import Numbers
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
-from sweeps.aggregation.rendering.table import Column, Table, Value, data_table, text_cell
+from sweeps.aggregation.rendering.table import Column, Needed, Table, Value, data_table, text_cell
 from sweeps.aggregation.report.data_sentences import copies_across_splits, data_sentences
 from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.results.across_results import ResultsAcross
@@ -41,6 +41,7 @@ from sweeps.aggregation.tables.cost_table import cost_table, mixtures
 from sweeps.aggregation.tables.data_sets_table import data_sets_section
 from sweeps.aggregation.tables.trials_table import trials_table
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import listed
 
 DATA_SET = "data_set"
 
@@ -67,7 +68,10 @@ def make_report_across(results: ResultsAcross) -> Report:
         margin_points=None if declared.primary_of else manifests[0].margin_points,
     )
     notes = (*_of_each(read, _data_notes), *_not_launched(results))
-    tables = tuple(replace(table, notes=(*table.notes, *notes)) for table in section.tables)
+    alarms = tuple(map(Needed, _unlike_launches(read)))
+    tables = tuple(
+        replace(table, notes=(*alarms, *table.notes, *notes)) for table in section.tables
+    )
     keys = dict.fromkeys(key for each in manifests for key in each.cell_keys().values())
     return Report(
         provenance=Provenance(
@@ -76,7 +80,7 @@ def make_report_across(results: ResultsAcross) -> Report:
             departures=next(filter(None, map(departure_sentence, manifests)), ""),
             trial_keys=tuple(keys),
             num_records=len({key for each in read.values() for key in each.records}),
-            data=notes,
+            data=(*alarms, *notes),
             digest=_digest(results, recorders),
         ),
         sections=(replace(section, tables=tables),),
@@ -211,6 +215,23 @@ def _not_launched(results: ResultsAcross) -> Iterator[str]:
     if missing:
         was = "was" if len(missing) == 1 else "were"
         yield f"{', '.join(missing)} {was} not launched."
+
+
+def _unlike_launches(results: Mapping[str, Results]) -> Iterator[str]:
+    """Yield which data sets were launched with another base, plan or options than the first."""
+    known = {name: _launched_as(each.manifest) for name, each in results.items()}
+    first = next(iter(known))
+    if others := [name for name in known if known[name] != known[first]]:
+        yield (
+            f"{listed(others, len(others))}: launched with another base, plan or options than "
+            f"{first}, so that its rows mix unlike arms. Run the sweep again on all data sets."
+        )
+
+
+def _launched_as(manifest: Manifest) -> object:
+    """Return what data sets of one table have in common: definition and changes of the launch."""
+    departures = {path: pair[1] for path, pair in manifest.departures.items() if path != "seeds"}
+    return manifest.part_of and manifest.part_of.definition, departures
 
 
 def _alarms(results: Results) -> Iterator[str]:

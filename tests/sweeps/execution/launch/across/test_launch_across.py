@@ -115,6 +115,25 @@ def test_seeds_arms_and_data_sets_are_added(launches: Launches) -> None:
     assert result.report.tables[0].columns[1].title == "placed"
 
 
+def test_rows_of_unlike_arms_are_named_until_all_are_launched_again(launches: Launches) -> None:
+    def alarms(result: SweepResult) -> list[str]:
+        assert result.report
+        return [note for note in result.report.tables[0].notes if "mix unlike arms" in note]
+
+    assert alarms(launches.run()) == []
+    other = across(
+        plan=ListedArms(baseline="slow", arms={"slow": {RATE: 0.001}, "fast": {RATE: 0.009}})
+    )
+    mixed = launched(launches, other, only=("mapped",), replace=True)
+    assert alarms(mixed)[0].startswith("mapped: launched with another base, plan or options than")
+    assert alarms(launched(launches, other, replace=True)) == []
+    assert alarms(launched(launches, other, only=("digits",), epochs=5, replace=True)) != []
+    more = across(DIGITS | MAPPED | {"KMNIST": {"data": "kmnist"}}, plan=other.plan)
+    launched(launches, more, epochs=5, replace=True, only=("digits", "mapped"))
+    parts = [launches.store.manifest(f"example--{name}").part_of for name in ("digits", "mapped")]
+    assert [part.data_sets for part in parts if part] == [("digits", "mapped", "KMNIST")] * 2
+
+
 def test_a_data_set_shares_the_trials_of_a_single_sweep(launches: Launches) -> None:
     own = {"digits": {**DIGITS["digits"], "seeds": (0, 1)}, **MAPPED}
     base = across(own).columns()["digits"].base
