@@ -72,16 +72,9 @@ def make_report_across(results: ResultsAcross) -> Report:
     tables = tuple(
         replace(table, notes=(*alarms, *table.notes, *notes)) for table in section.tables
     )
-    keys = dict.fromkeys(key for each in manifests for key in each.cell_keys().values())
     return Report(
-        provenance=Provenance(
-            sweep=results.sweep,
-            description=manifests[0].description,
-            departures=next(filter(None, map(departure_sentence, manifests)), ""),
-            trial_keys=tuple(keys),
-            num_records=len({key for each in read.values() for key in each.records}),
-            data=(*alarms, *notes),
-            digest=_digest(results, recorders),
+        provenance=replace(
+            _provenance(results), data=(*alarms, *notes), digest=_digest(results, recorders)
         ),
         sections=(replace(section, tables=tables),),
         trials=Section("trials", "trials", data=(trials_across(results),)),
@@ -94,6 +87,19 @@ def make_report_across(results: ResultsAcross) -> Report:
         texts=data_set_texts(
             results.sweep, compared, [section], is_of_test=not declared.primary_of
         ),
+    )
+
+
+def _provenance(results: ResultsAcross) -> Provenance:
+    launched = results.launched.values()
+    manifests = [each.manifest for each in launched]
+    keys = dict.fromkeys(key for each in manifests for key in each.cell_keys().values())
+    return Provenance(
+        sweep=results.sweep,
+        description=manifests[0].description,
+        departures=next(filter(None, map(departure_sentence, manifests)), ""),
+        trial_keys=tuple(keys),
+        num_records=len({key for each in launched for key in each.records}),
     )
 
 
