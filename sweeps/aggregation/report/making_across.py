@@ -67,7 +67,9 @@ def make_report_across(results: ResultsAcross) -> Report:
         metric=figure.metric if figure else TEST_ERROR,
         margin_points=None if declared.primary_of else manifests[0].margin_points,
     )
-    notes = (*_of_each(read, _data_notes), *_not_launched(results))
+    names = ", ".join(each.sweep for each in manifests)
+    reports = f"Each data set has a report of its own: {names}."
+    notes = (*_of_each(read, _data_notes), *_not_launched(results), reports)
     alarms = tuple(map(Needed, _unlike_launches(read)))
     tables = tuple(
         replace(table, notes=(*alarms, *table.notes, *notes)) for table in section.tables
