@@ -20,6 +20,7 @@ from zlib import crc32
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.interpolate import CubicSpline
 
 from sweeps.aggregation.statistics.across_data_sets import (
     FEWEST_LIKE_THESE,
@@ -34,6 +35,7 @@ from sweeps.aggregation.statistics.across_data_sets import (
     with_rare_images,
 )
 from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm_rows
+from sweeps.aggregation.statistics.looks import SHARE_ALONE
 from sweeps.aggregation.statistics.shared_seeds import own_variances, share_seeds
 from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 from tools.acceptance import data_set_looks
@@ -43,6 +45,7 @@ from tools.acceptance.logit_networks import Law, LogitGenerator, place_of
 
 _AT_ONCE = 400_000
 _MOST_LOGIT = 60.0
+_KNOTS, _MOST_SPREADS = 5, 4.0
 _SURE = 0.01  # over all rates together
 _MOST_UNLIKE = 0.35  # what seeds do where one arm varies 5 times as much as another
 COMPARED, SEEDS = 5, (3, 5)
@@ -116,7 +119,7 @@ class Case:
         name: In words.
         scales: Multiplier of what seeds do, for each arm, the baseline first.
         change: Logarithm of the compared arms' errors over the baseline's.
-        spread: By so much, up or down by chance, that differs between data sets.
+        spread: Standard deviation of that between data sets, normal.
         points: What is added to the compared arms' errors, a fraction.
         correlation: Of what a seed does, between data sets.
         stream: Of chance.
@@ -232,21 +235,25 @@ def _errors(
     chance: np.random.Generator, generator: LogitGenerator, case: Case, num: int
 ) -> tuple[Float[np.ndarray, "draws arms"], ...]:
     """Return the places of arms, and their true differences and log ratios."""
-    compared = range(1, COMPARED + 1)
-    up = chance.random((num, COMPARED)) < 0.5
-    logs = case.change + np.where(up, case.spread, -case.spread)
+    logs = case.change + case.spread * chance.standard_normal((num, COMPARED))
     of_baseline = place_of(generator, generator.error, generator.scale(0))
     places = np.full((num, COMPARED + 1), of_baseline)
-    errors = np.empty((num, COMPARED))
-    for arm in compared:
-        for is_up in (True, False):
-            log = case.change + (case.spread if is_up else -case.spread)
-            error = generator.error * np.exp(log) + case.points
-            at = up[:, arm - 1] == is_up
-            places[at, arm] = place_of(generator, float(error), generator.scale(arm))
-            errors[at, arm - 1] = error
-    true_log = logs if not case.points else np.log(errors / generator.error)
-    return places, errors - generator.error, true_log
+    errors = generator.error * np.exp(logs) + case.points
+    for arm in range(1, COMPARED + 1):
+        places[:, arm] = _places(generator, case, generator.scale(arm))(np.log(errors[:, arm - 1]))
+    return places, errors - generator.error, np.log(errors / generator.error)
+
+
+def _places(
+    generator: LogitGenerator, case: Case, scale: float
+) -> Callable[[Float[np.ndarray, " draws"]], Float[np.ndarray, " draws"]]:
+    """Return what gives the place of an arm by the logarithm of its error."""
+    middle = float(np.log(generator.error * np.exp(case.change) + case.points))
+    if not case.spread:
+        place = place_of(generator, float(np.exp(middle)), scale)
+        return lambda logs: np.full_like(logs, place)
+    at = middle + case.spread * np.linspace(-_MOST_SPREADS, _MOST_SPREADS, _KNOTS)
+    return CubicSpline(at, [place_of(generator, float(np.exp(log)), scale) for log in at])
 
 
 def _together(parts: Sequence[Drawn]) -> Drawn:
@@ -272,7 +279,8 @@ class Together:
     @property
     def cells_are_bold(self) -> Bool[np.ndarray, "draws cells"]:
         """By Holm over arms and data sets together."""
-        return _bold(np.concatenate([column.way.p_value for column in self.columns], axis=1))
+        p_values = np.concatenate([column.way.p_value for column in self.columns], axis=1)
+        return _bold(p_values, is_alone=p_values.shape[1] == len(self.columns))
 
     @cached_property
     def points(self) -> OverallDifference:
@@ -316,8 +324,10 @@ class Together:
         return rank_test(errors).adjusted_p < SIGNIFICANCE
 
 
-def _bold(p_values: Float[np.ndarray, "draws comparisons"]) -> Bool[np.ndarray, "draws _"]:
-    return holm_rows(p_values) < SIGNIFICANCE
+def _bold(
+    p_values: Float[np.ndarray, "draws comparisons"], *, is_alone: bool = False
+) -> Bool[np.ndarray, "draws _"]:
+    return holm_rows(p_values) < SIGNIFICANCE * (SHARE_ALONE if is_alone else 1)
 
 
 def _any(happened: Bool[np.ndarray, "draws _"]) -> tuple[int, int]:
@@ -360,9 +370,13 @@ def under_null(
         context: dict[str, float] = {}
         if case.correlation:
             naive = replace(tables, shares_seeds=False)
-            context = {"as if seeds were others": float(_bold(naive.points.p_value).any(1).mean())}
+            context = {
+                "as if seeds were others": float(
+                    _bold(naive.points.p_value, is_alone=is_alone).any(1).mean()
+                )
+            }
         for scale, difference in (("points", tables.points), ("percent", tables.percent)):
-            bold = _any(_bold(difference.p_value))
+            bold = _any(_bold(difference.p_value, is_alone=is_alone))
             yield Figure(OVERALL.format(scale), *of, *bold, most=alone, context=context)
         if num >= FEWEST_LIKE_THESE:
             bold = _any(_bold(tables.like_these.p_value))
@@ -403,11 +417,12 @@ def power(
 ) -> Iterator[Figure]:
     """Count how often each kind of verdict finds arms that are better."""
     for _, tables, of in tables_of(case, seeds, draws, kinds):
-        points = _bold(tables.points.p_value)
+        is_alone = tables.columns[0].true.shape[1] == 1
+        points = _bold(tables.points.p_value, is_alone=is_alone)
         context = {
-            "overall, percent": _bold(tables.percent.p_value).mean(),
+            "overall, percent": _bold(tables.percent.p_value, is_alone=is_alone).mean(),
             "mean of cells": tables.cells_are_bold.mean(),
-            "ranks": tables.ranks_differ.mean() if points.shape[1] > 1 else 0.0,
+            "ranks": 0.0 if is_alone else tables.ranks_differ.mean(),
         }
         if len(tables.columns) >= FEWEST_LIKE_THESE:
             context["data sets like these"] = _bold(tables.like_these.p_value).mean()
@@ -438,7 +453,7 @@ PARTS: dict[str, Part] = {
     "unlike": (
         unlike_data_sets,
         tuple(
-            Case(f"{name}, 15 % up or down", SPREADS[name], spread=SPREAD)
+            Case(f"{name}, 15 % between data sets", SPREADS[name], spread=SPREAD)
             for name in ("alike", "unlike")
         ),
     ),

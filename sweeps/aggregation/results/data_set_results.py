@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeps.aggregation.results.comparisons import (
+    Compared,
     Comparison,
+    Family,
     comparisons_together,
     evidence_needed,
 )
@@ -30,6 +32,7 @@ from sweeps.aggregation.statistics.families import (
     simultaneous_confidence,
 )
 from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.statistics.looks import SHARE_ALONE
 from sweeps.aggregation.statistics.shared_images import linked_places
 from sweeps.records.plain_text import listed
 
@@ -305,6 +308,7 @@ def _columns(
         slacks=[data_set.slacks for data_set in together],
         judges_divergence=judges_divergence,
         finds_reach=finds_reach,
+        family=_DataSets(),
     )
     of_table = {
         data_set.name: tuple(table) for data_set, table in zip(together, tables, strict=True)
@@ -313,6 +317,32 @@ def _columns(
         _column(data_set, data_set.at_looks or of_table.get(data_set.name, ()))
         for data_set in data_sets
     ]
+
+
+class _DataSets(Family):
+    """Comparisons on all data sets together.
+
+    Where one arm is compared alone, verdicts have four fifths of the level: differences of networks
+    that vary unlike are skewed, and those on other data sets are independent, so that Bonferroni's
+    bound leaves no reserve for that.
+    """
+
+    def together(self, tables: Compared) -> Compared:
+        """Return comparisons with their adjusted p and simultaneous interval, where tested."""
+        found = super().together(tables)
+        is_alone = all(sum(cell.p_value is not None for cell in table) <= 1 for table in found)
+        return [[_alone(cell) for cell in table] for table in found] if is_alone else found
+
+
+def _alone(cell: Comparison) -> Comparison:
+    if cell.adjusted_p is None:
+        return cell
+    confidence = 1 - SHARE_ALONE * (1 - simultaneous_confidence(cell.num_together))
+    return replace(
+        cell,
+        adjusted_p=min(cell.adjusted_p / SHARE_ALONE, 1.0),
+        simultaneous=cell.way and cell.way.interval(cell.difference.n, confidence),
+    )
 
 
 def _column(data_set: MeasuredDataSet, compared: Sequence[Comparison]) -> DataSetColumn:
@@ -483,16 +513,19 @@ def _judged(
 ) -> list[OverallComparison]:
     """Return comparisons with their verdicts, which hold for all of them together."""
     scale, num = results.scale, len(tested)
+    p_values = [way.p_value(scale) for _, _, way in tested]
     shown = [
         replace(
             _with_intervals(comparison, way, len(cells), num),
-            p_value=way.p_value(scale),
+            p_value=p_value,
             log_e=way.log_e.get(scale),
             equivalent_p=way.equivalent_p(margin) if margin and scale == "points" else None,
         )
-        for comparison, cells, way in tested
+        for (comparison, cells, way), p_value in zip(tested, p_values, strict=True)
     ]
     shown = _adjusted(_adjusted(shown, "p_value"), "equivalent_p")
+    if num == 1:
+        shown = [replace(shown[0], adjusted_p=min(p_values[0] / SHARE_ALONE, 1.0))]
     if not results.why_not_like_these:
         shown = _with_like_these(shown, [way for _, _, way in tested])
     return [
@@ -527,6 +560,8 @@ def _with_intervals(
 ) -> OverallComparison:
     points, logs = way.usual["points"], way.usual["percent"]
     confidence = simultaneous_confidence(num_together)
+    if num_together == 1:
+        confidence = 1 - SHARE_ALONE * SIGNIFICANCE
     together = way.usual[comparison.scale].interval(num_data_sets, confidence)
     return replace(
         comparison,

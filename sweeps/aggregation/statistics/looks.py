@@ -24,7 +24,7 @@ _NODES = 200
 _MOST_STANDARD_ERRORS = 12.0
 _SURE = 0.05  # the lower tail of the variance over seeds: its limit is exceeded in one of twenty
 _LEAST_GAIN = 0.1  # of the variance
-_SHARE_ALONE = 0.8
+SHARE_ALONE = 0.8
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class LookLevel:
         Args:
             num_comparisons: By Bonferroni's bound.
         """
-        level = SIGNIFICANCE / num_comparisons * (_SHARE_ALONE if self.is_alone else 1)
+        level = SIGNIFICANCE / num_comparisons * (SHARE_ALONE if self.is_alone else 1)
         is_only = self.is_last and len(self.seeds) == 1
         return level if is_only else _levels(self.seeds, self.most, self.is_last, level)[-1]
 
