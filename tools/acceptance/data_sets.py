@@ -36,7 +36,12 @@ from sweeps.aggregation.statistics.across_data_sets import (
 )
 from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm_rows
 from sweeps.aggregation.statistics.looks import SHARE_ALONE
-from sweeps.aggregation.statistics.shared_seeds import own_variances, share_seeds
+from sweeps.aggregation.statistics.shared_seeds import (
+    own_variances,
+    share_seeds,
+    vary_more_on_all,
+    weights_of_variance,
+)
 from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 from tools.acceptance import data_set_looks
 from tools.acceptance.figures import Figure, counted
@@ -47,6 +52,7 @@ _AT_ONCE = 400_000
 _MOST_LOGIT = 60.0
 _KNOTS, _MOST_SPREADS = 5, 4.0
 _SURE = 0.01  # over all rates together
+_MOST_WILD = 0.15  # of an arm that varies 25 times as much as the others
 _MOST_UNLIKE = 0.35  # what seeds do where one arm varies 5 times as much as another
 COMPARED, SEEDS = 5, (3, 5)
 SPREAD, BETTER, CORRELATION = 0.15, 0.7, 0.5
@@ -156,6 +162,7 @@ class Drawn:
     images: int
     true: Float[np.ndarray, "draws compared"]
     true_log: Float[np.ndarray, "draws compared"]
+    is_apart: Bool[np.ndarray, "draws compared"] | None = None
 
     def only(self, compared: int) -> "Drawn":
         """Return the tables of the first arms alone."""
@@ -176,7 +183,16 @@ class Drawn:
     def way(self) -> TwoWay:
         """Their variances over seeds shared."""
         own = own_variances(self.errors)
-        return share_seeds(self.alone, own[:, 1:], own[:, 0])
+        way = share_seeds(self.alone, own[:, 1:], own[:, 0])
+        if way.shared is None or self.is_apart is None:
+            return way
+        is_apart = way.shared.is_apart | self.is_apart
+        return replace(way, shared=replace(way.shared, is_apart=is_apart))
+
+    @cached_property
+    def weights(self) -> Float[np.ndarray, "draws compared"]:
+        own = own_variances(self.errors)
+        return weights_of_variance(own[:, 1:], own[:, 0])
 
     @cached_property
     def levels(self) -> Levels:
@@ -200,8 +216,8 @@ def drawn(column: Column, case: Case, place: int, seeds: int, draws: int) -> Dra
         draws: Tables.
     """
     generator = column.generator
-    if case.is_wild:  # as in `unlike_arms.py`: the others vary half as much
-        generator = replace(generator, seed=generator.seed / 2)
+    if case.is_wild:  # as in `unlike_arms.py`
+        generator = replace(generator, seed=min(generator.seed / 2, _MOST_WILD), law="normal")
     if case.scales == SPREADS["unlike"]:
         generator = replace(generator, seed=min(generator.seed, _MOST_UNLIKE))
     if case.correlation:
@@ -276,6 +292,12 @@ class Together:
     columns: tuple[Drawn, ...]
     shares_seeds: bool
 
+    @classmethod
+    def of(cls, columns: Sequence[Drawn], *, shares_seeds: bool) -> "Together":
+        """Return tables in which arms are apart that vary more by all data sets together."""
+        is_apart = vary_more_on_all(np.stack([column.weights for column in columns]))
+        return cls(tuple(replace(each, is_apart=is_apart) for each in columns), shares_seeds)
+
     @property
     def cells_are_bold(self) -> Bool[np.ndarray, "draws cells"]:
         """By Holm over arms and data sets together."""
@@ -345,7 +367,7 @@ def tables_of(
         for kind in kinds:
             columns = tuple(some[place] for place in KINDS[kind])
             images = sum(column.images for column in columns)
-            together = Together(columns, shares_seeds=case.correlation > 0)
+            together = Together.of(columns, shares_seeds=case.correlation > 0)
             yield kind, together, (f"{case.name}, {kind}, {compared} compared", seeds, images)
 
 
@@ -380,9 +402,10 @@ def under_null(
             yield Figure(OVERALL.format(scale), *of, *bold, most=alone, context=context)
         if num >= FEWEST_LIKE_THESE:
             bold = _any(_bold(tables.like_these.p_value))
-            yield Figure(LIKE_THESE, *of, *bold, most=alone)
+            yield Figure(LIKE_THESE, *of, *bold, most=1.0 if case.correlation else alone)
         if not is_alone:
-            yield Figure(RANKS, *of, *_any(tables.ranks_differ), most=MOST)
+            most = 1.0 if case.correlation else MOST  # the product refuses both with equal seeds
+            yield Figure(RANKS, *of, *_any(tables.ranks_differ), most=most)
         if covers:
             yield from coverage(case, tables, of)
 

@@ -34,6 +34,11 @@ from sweeps.aggregation.statistics.families import (
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.statistics.looks import SHARE_ALONE
 from sweeps.aggregation.statistics.shared_images import linked_places
+from sweeps.aggregation.statistics.shared_seeds import (
+    variances_of,
+    vary_more_on_all,
+    weights_of_variance,
+)
 from sweeps.records.plain_text import listed
 
 NOT_ASKED = "it was not asked for"
@@ -220,7 +225,8 @@ class DataSetResults:
         without_baseline: Data sets on which the baseline has no result; no overall counts them.
         why_no_overall: Why there is none at all, "" where there is.
         why_not_like_these: Why nothing is said of other data sets, "" where something is.
-        ranks: None where not asked for, and with fewer than two data sets or three arms.
+        ranks: None where there are none.
+        why_no_ranks: Why, "" where there are.
     """
 
     columns: tuple[DataSetColumn, ...]
@@ -232,6 +238,7 @@ class DataSetResults:
     why_no_overall: str = ""
     why_not_like_these: str = ""
     ranks: AverageRanks | None = None
+    why_no_ranks: str = ""
 
     @property
     def same_images(self) -> list[list[str]]:
@@ -288,7 +295,11 @@ def data_set_results(
         else NOT_ASKED,
     )
     results = replace(results, overall=tuple(_overall(results, data_sets, margin)))
-    return replace(results, ranks=_ranks(counted) if ranks else None)
+    why_no_ranks = (SAME_SEEDS if shares_seeds else "") if ranks else NOT_ASKED
+    ranked = None if why_no_ranks else _ranks(counted)
+    if ranked is None and not why_no_ranks:
+        why_no_ranks = "it takes two data sets and three arms that have a result on each"
+    return replace(results, ranks=ranked, why_no_ranks=why_no_ranks)
 
 
 def _columns(
@@ -322,16 +333,43 @@ def _columns(
 class _DataSets(Family):
     """Comparisons on all data sets together.
 
+    Three seeds do not always show that an arm varies more than the others. Those of all data sets
+    together do: an arm that is apart by the mean of its shares of the variance is so on each.
+
     Where one arm is compared alone, verdicts have four fifths of the level: differences of networks
     that vary unlike are skewed, and those on other data sets are independent, so that Bonferroni's
     bound leaves no reserve for that.
     """
+
+    def shared(self, tables: Compared, baselines: Sequence[MeasuredArm]) -> Compared:
+        """Return comparisons that share their variances over seeds, without p values."""
+        found = super().shared(tables, baselines)
+        weights: dict[str, list[float]] = {}
+        for table, baseline in zip(found, baselines, strict=True):
+            sharing = [cell for cell in table if cell.way and cell.way.shared]
+            if sharing:
+                by_arm = variances_of([cell.errors for cell in sharing], baseline.errors)
+                for cell, weight in zip(sharing, weights_of_variance(*by_arm), strict=True):
+                    weights.setdefault(cell.arm.arm.name, []).append(float(weight))
+        apart = {arm for arm, each in weights.items() if vary_more_on_all(np.asarray(each))}
+        return [
+            [_apart(cell) if cell.arm.arm.name in apart else cell for cell in table]
+            for table in found
+        ]
 
     def together(self, tables: Compared) -> Compared:
         """Return comparisons with their adjusted p and simultaneous interval, where tested."""
         found = super().together(tables)
         is_alone = all(sum(cell.p_value is not None for cell in table) <= 1 for table in found)
         return [[_alone(cell) for cell in table] for table in found] if is_alone else found
+
+
+def _apart(cell: Comparison) -> Comparison:
+    """Return a comparison that is held to its own seeds as well."""
+    way = cell.way
+    if way is None or way.shared is None:
+        return cell
+    return replace(cell, way=replace(way, shared=replace(way.shared, is_apart=np.asarray(True))))
 
 
 def _alone(cell: Comparison) -> Comparison:

@@ -93,6 +93,32 @@ def beyond_others(
     return own > APART * (total - own) / num_others
 
 
+def weights_of_variance(
+    own: Float[np.ndarray, "... arms"], of_baseline: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, "... arms"]:
+    """Return how much the seeds of each arm vary against those of the others: half is alike.
+
+    An arm varies v times as much as the others on average where it is v / (1 + v), so that means
+    over several tables can say which arms `vary_more_on_all`.
+
+    Args:
+        own: How much the seeds of each compared arm vary, see `own_variances`.
+        of_baseline: The same of the baseline.
+    """
+    weighted = own * own.shape[-1]
+    both = weighted + own.sum(axis=-1, keepdims=True) + of_baseline[..., None] - own
+    return np.divide(weighted, both, out=np.full_like(own, 0.5), where=both > 0)
+
+
+def vary_more_on_all(weights: Float[np.ndarray, "tables ..."]) -> Bool[np.ndarray, "..."]:
+    """Return which arms vary more than `APART` times as much as the others, by several tables.
+
+    Args:
+        weights: Of each table, see `weights_of_variance`.
+    """
+    return np.asarray(weights.mean(axis=0) > APART / (1 + APART))
+
+
 def variances_of(
     errors: Sequence[Mapping[int, float]], of_baseline: Mapping[int, float]
 ) -> tuple[Float[np.ndarray, " arms"], Float[np.ndarray, ""]]:

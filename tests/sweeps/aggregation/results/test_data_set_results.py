@@ -133,7 +133,7 @@ def test_single_tables_are_judged_as_those_that_are_simulated(
     results = judged(data_sets if shares_seeds else apart(wrong), margin=0.2)
     assert results.shares_seeds == shares_seeds
     assert results.scale == ("points" if levels is LEVELS else "percent")
-    simulated = Together(tuple(map(as_drawn, wrong)), shares_seeds)
+    simulated = Together.of([*map(as_drawn, wrong)], shares_seeds=shares_seeds)
     differences = simulated.points if results.scale == "points" else simulated.percent
     p_values = differences.p_value[0].tolist()
     halves, logs = simulated.points.half_width()[0], simulated.percent.half_width()[0]
@@ -157,6 +157,23 @@ def test_single_tables_are_judged_as_those_that_are_simulated(
         equivalent = [one.verdict == "equivalent" for one in results.overall]
         assert equivalent == simulated.is_equivalent(0.2)[0].tolist()
         assert any(equivalent)
+
+
+def test_an_arm_that_varies_more_on_most_data_sets_is_held_to_its_own_seeds_on_each() -> None:
+    wrong = tables()
+    for each in wrong[1:]:
+        each[1, 0, :80] = 1
+    data_sets = apart(wrong)
+    alone = comparisons_together([each.arms for each in data_sets], finds_reach=False)
+    assert [cells[0].is_apart for cells in alone] == [False, True, True]
+    cells = [column.cells["arm 1"] for column in judged(data_sets).columns]
+    assert all(cell.is_apart for cell in cells)
+    simulated = Together.of([*map(as_drawn, wrong)], shares_seeds=False)
+    for cell, column in zip(cells, simulated.columns, strict=True):
+        assert cell.p_value == pytest.approx(column.way.p_value[0, 0], abs=EXACT)
+    assert cells[0].way
+    assert alone[0][0].way
+    assert cells[0].way.errors[1] != alone[0][0].way.errors[1]
 
 
 def test_one_compared_arm_has_four_fifths_of_the_level() -> None:
@@ -327,6 +344,13 @@ def test_ranks_leave_out_arms_that_are_missing() -> None:
     friedman = stats.friedmanchisquare(*np.transpose(errors)).pvalue
     assert ranks.friedman_p == pytest.approx(friedman)
     assert judged(data_sets).ranks is None
+    assert ranks.num_data_sets == 3
+    equal = judged([data_set(str(n), each) for n, each in enumerate(tables())], ranks=True)
+    assert equal.ranks is None
+    assert "in common" in equal.why_no_ranks
+    two = judged([replace(each, arms=each.arms[:2]) for each in data_sets], ranks=True)
+    assert two.ranks is None
+    assert "three arms" in two.why_no_ranks
 
 
 def test_with_looks_an_overall_difference_waits_for_all_of_them() -> None:
