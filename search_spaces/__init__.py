@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from search_spaces.tables import Curve as Curve
     from search_spaces.tables import CurvesFigure as CurvesFigure
     from search_spaces.tables import CustomTable as CustomTable
+    from search_spaces.tables import DataSetsTable as DataSetsTable
     from search_spaces.tables import EffectsTable as EffectsTable
     from search_spaces.tables import EvaluationsTable as EvaluationsTable
     from search_spaces.tables import FrontTable as FrontTable
@@ -62,6 +63,7 @@ _HOMES = {
     "ConfirmationTable": "search_spaces.tables",
     "CurvesFigure": "search_spaces.tables",
     "CustomTable": "search_spaces.tables",
+    "DataSetsTable": "search_spaces.tables",
     "Dimension": "search_spaces.space.dimensions",
     "EffectsTable": "search_spaces.tables",
     "Curve": "search_spaces.tables",

@@ -1,11 +1,11 @@
 """The data sets of a sweep across several: the columns of its table, each a sweep of its own."""
 
 import hashlib
+import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Annotated, Any
-
-from pydantic import Field, StringConstraints
+from typing import Any
 
 from capsmodel.config import TrainingConfig
 from capsmodel.data import DataSet
@@ -23,13 +23,12 @@ FEWEST_FOR_OTHERS = 6
 _FEWEST_DATA_SETS = 2
 _MOST_FIRST_SEEDS = 9_000
 _SEEDS_BETWEEN = 1_000
+_LONGEST_NAME = 64
+NAMES_OF_REPORTS = ("cost", "trials")
+"""Every report has files of these names."""
 _OF_THE_SAME_IMAGES = {"split_seed": None, "train_fraction": 1.0, "fraction": 1.0}
 
-ColumnName = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z0-9][^\x00-\x1f\x7f/\\]{0,39}$"),
-    Field(description="a text of up to 40 characters that begins with a letter or a digit"),
-]
+_NAME = re.compile(r"[A-Za-z0-9][^\x00-\x1f\x7f/\\]{0,39}")
 
 
 def first_seed_of(data_set: str) -> int:
@@ -56,7 +55,17 @@ def check_data_sets(across: Mapping[str, Mapping[str, Any]], sweep: str) -> None
         )
     sweeps: dict[str, str] = {}
     for data_set, settings in across.items():
+        if not _NAME.fullmatch(data_set):
+            raise ValueError(
+                f"A data set's name has up to 40 characters and begins with a letter or a digit, "
+                f"got {data_set!r}."
+            )
         name = column_sweep_name(sweep, data_set)
+        if len(name) > _LONGEST_NAME:
+            raise ValueError(
+                f"The sweep of the data set '{data_set}' would be called '{name}', which has more "
+                f"than {_LONGEST_NAME} letters: give the sweep or the data set a shorter name."
+            )
         if name in sweeps:
             raise ValueError(
                 f"The data sets '{sweeps[name]}' and '{data_set}' differ in letters that names of "
@@ -177,7 +186,7 @@ def check_columns_together(
                 f"The data sets '{one}' and '{other}' are the same data: leave one out, or vary "
                 f"their difference as an arm."
             )
-    _check_seeds(seeds)
+    check_seeds(seeds)
 
 
 def check_table_of_columns(
@@ -191,9 +200,17 @@ def check_table_of_columns(
     for data_set in table.published:
         if data_set not in data_sets:
             raise ValueError(unknown("data set of published values", data_set, [*data_sets]))
+    if table.name in NAMES_OF_REPORTS:
+        names = " and ".join(NAMES_OF_REPORTS)
+        raise ValueError(f"The table over data sets needs another name than {names}.")
     kinds = [evaluation.kind for evaluation in evaluations if evaluation.primary]
     if table.primary_of and table.primary_of not in kinds:
         raise ValueError(unknown("evaluation with a primary figure", table.primary_of, kinds))
+    if kinds.count(table.primary_of) > 1:
+        raise ValueError(
+            f"The sweep has {kinds.count(table.primary_of)} evaluations of the kind "
+            f"'{table.primary_of}', and primary_of names one: leave the others out."
+        )
     if table.other_data_sets and len(data_sets) < FEWEST_FOR_OTHERS:
         raise ValueError(
             f"A verdict on other data sets takes at least {FEWEST_FOR_OTHERS} data sets, got "
@@ -201,8 +218,12 @@ def check_table_of_columns(
         )
 
 
-def _check_seeds(seeds: Mapping[str, Sequence[int]]) -> None:
-    """Check that all data sets have the same seeds, or no two have any in common."""
+def check_seeds(seeds: Mapping[str, Sequence[int]]) -> None:
+    """Check that all data sets have the same seeds, or no two have any in common.
+
+    Raises:
+        ValueError: For the first two that do not.
+    """
     if len({frozenset(of_data_set) for of_data_set in seeds.values()}) == 1:
         return
     for one, other in combinations(seeds, 2):
@@ -216,4 +237,6 @@ def _check_seeds(seeds: Mapping[str, Sequence[int]]) -> None:
 def _all_images(data: DataSet) -> DataSet:
     fields = type(data).model_fields
     whole = {name: value for name, value in _OF_THE_SAME_IMAGES.items() if name in fields}
+    if path := getattr(data, "path", None):
+        whole["path"] = os.path.realpath(path)
     return data.model_copy(update=whole)

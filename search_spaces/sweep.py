@@ -1,7 +1,5 @@
 """A sweep: a named set of trials with one purpose."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from types import MappingProxyType
@@ -27,7 +25,6 @@ from capsmodel.settings.parts import OneOf, Part, Settings
 from capsmodel.spelling import unknown
 from search_spaces.data_set_columns import (
     SEEDS,
-    ColumnName,
     check_arms_of_column,
     check_columns_together,
     check_data_sets,
@@ -108,7 +105,7 @@ class Sweep(Settings):
     evaluations: tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...] = ()
     margin_points: Annotated[float, Field(gt=0, le=100, strict=True)] | None = None
     split_seeds: tuple[Seed, ...] = ()
-    across: dict[ColumnName, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
+    across: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
     across_table: DataSetsTable = DataSetsTable()
 
     @classmethod
@@ -285,7 +282,7 @@ class Sweep(Settings):
                 sweep=self.name,
                 data_set=data_set,
                 data_sets=tuple(self.across),
-                definition=self._definition,
+                definition=trial_key(self.base, 0),
                 images_of=base.data.images_of,
                 table=self.across_table,
             )
@@ -304,12 +301,6 @@ class Sweep(Settings):
             raise ValueError(f"Data set '{data_set}': {explain(error)}") from error
         except ValueError as error:
             raise ValueError(f"Data set '{data_set}': {error}") from error
-
-    @property
-    def _definition(self) -> str:
-        """Hash of what all data sets have in common: two of another one make no table together."""
-        plan = json.dumps(self.plan.model_dump(), sort_keys=True, default=str)
-        return hashlib.sha256(f"{trial_key(self.base, 0)} {plan}".encode()).hexdigest()[:20]
 
     def _seeds_of_column(self, data_set: str, declared: object) -> object:
         first = first_seed_of(data_set)

@@ -48,6 +48,11 @@ class TenOfImageNet(PictureFolder, ABC):
             train_fraction: float = ...,
         ) -> None: ...
 
+    @property
+    def images_of(self) -> tuple[str, ...]:
+        """Its release, wherever it lies and however large its pictures are made."""
+        return (self.kind,)
+
     def scan(self, place: Path) -> FoundFacts:
         """Return the released classes and the shape, which need no file."""
         return FoundFacts(tuple(self.wnids.values()), (3, self.size, self.size))

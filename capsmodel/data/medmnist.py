@@ -187,6 +187,11 @@ class MedMnist(ArchivedImages):
             train_fraction: float = ...,
         ) -> None: ...
 
+    @property
+    def images_of(self) -> tuple[str, ...]:
+        """Its set; the three of organs show slices of the same scans."""
+        return (f"{self.kind} {'organs' if self.name.startswith('organ') else self.name}",)
+
     @field_validator("name", mode="before")
     @classmethod
     def _check_name(cls, name: object) -> object:

@@ -22,6 +22,13 @@ from capsmodel.data.user_files import (
 from capsmodel.spelling import unknown, words_of
 
 _UNPICKLED = {"CIFAR10": "cifar10", "CIFAR100": "cifar100"}
+_SAME_HERE = _UNPICKLED | {
+    "MNIST": "mnist",
+    "FashionMNIST": "fashion_mnist",
+    "KMNIST": "kmnist",
+    "SVHN": "svhn",
+    "Imagenette": "imagenette",
+}
 
 
 class TorchvisionData(UserFiles):
@@ -42,6 +49,11 @@ class TorchvisionData(UserFiles):
     not_in_key: ClassVar[frozenset[str]] = UserFiles.not_in_key | {"download"}
     name: str = ""
     download: bool = False
+
+    @property
+    def images_of(self) -> tuple[str, ...]:
+        """The data set of the library here that has the same images, or its name."""
+        return (_SAME_HERE.get(self.name, f"{self.kind} {self.name}"),)
 
     if TYPE_CHECKING:
 

@@ -1,5 +1,6 @@
 """What data sets of a user's own files share: facts found in the files, and a hash of them."""
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -116,6 +117,12 @@ class UserFiles(DataSet, ABC):
     def is_of_user(self) -> bool:
         """Its images are known by a hash alone."""
         return True
+
+    @property
+    def images_of(self) -> tuple[str, ...]:
+        """The place of its files, however it is written, without naming it."""
+        place = hashlib.sha256(os.path.realpath(self.path).encode()).hexdigest()[:12]
+        return (f"{self.kind} {place}",) if self.path else ()
 
     @property
     def picture_fit(self) -> Fit:

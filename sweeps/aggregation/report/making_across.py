@@ -1,7 +1,8 @@
 """The report over all data sets of a sweep across several, as a value."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from capsmodel.metrics import TEST_ERROR
@@ -20,6 +21,7 @@ from sweeps.aggregation.results.data_set_results import (
     DataSetResults,
     MeasuredDataSet,
     data_set_results,
+    unlike_arms,
 )
 from sweeps.aggregation.results.departures import departure_sentence
 from sweeps.aggregation.results.evaluation_comparisons import (
@@ -44,6 +46,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import listed
 
 DATA_SET = "data_set"
+_OF_ONE_PLAN = {"seeds", "trials", "sampler", "scheduler", "cost"}
 
 
 def make_report_across(results: ResultsAcross) -> Report:
@@ -56,7 +59,8 @@ def make_report_across(results: ResultsAcross) -> Report:
     """
     recorders = {name: InputRecorder(each) for name, each in results.launched.items()}
     read = {name: _recorded(each, recorders[name]) for name, each in results.launched.items()}
-    compared = compared_across(replace(results, columns={**results.columns, **read}))
+    as_read = replace(results, columns={**results.columns, **read})
+    measured, compared = _measured_data_sets(as_read), compared_across(as_read)
     manifests, declared = [each.manifest for each in read.values()], results.table
     figure = _figure(manifests[0], declared)
     section = data_sets_section(
@@ -69,8 +73,13 @@ def make_report_across(results: ResultsAcross) -> Report:
     )
     names = ", ".join(each.sweep for each in manifests)
     reports = f"Each data set has a report of its own: {names}."
-    notes = (*_of_each(read, _data_notes), *_not_launched(results), reports)
-    alarms = tuple(map(Needed, _unlike_launches(read)))
+    notes = (
+        *_of_each(read, _data_notes),
+        *_not_launched(results),
+        *_without_evaluation(results),
+        reports,
+    )
+    alarms = tuple(map(Needed, _unlike_launches(read, unlike_arms(measured))))
     tables = tuple(
         replace(table, notes=(*alarms, *table.notes, *notes)) for table in section.tables
     )
@@ -114,7 +123,7 @@ def compared_across(results: ResultsAcross) -> DataSetResults:
     """Return how the arms of a sweep compare on each data set and over all."""
     declared, manifests = results.table, [each.manifest for each in results.launched.values()]
     compared = data_set_results(
-        [_measured(name, each, declared) for name, each in results.columns.items()],
+        _measured_data_sets(results),
         margin=None if declared.primary_of else margin_of(manifests[0]),
         like_these=declared.other_data_sets,
         ranks=declared.ranks,
@@ -123,12 +132,18 @@ def compared_across(results: ResultsAcross) -> DataSetResults:
     return data_sets_as_measured(figure, compared) if figure else compared
 
 
+def _measured_data_sets(results: ResultsAcross) -> list[MeasuredDataSet]:
+    return [_measured(name, each, results.table) for name, each in results.columns.items()]
+
+
 def _measured(name: str, results: Results | None, declared: DataSetsTable) -> MeasuredDataSet:
     """Return a data set's arms with the errors that they are compared by."""
     if results is None:
         return MeasuredDataSet(name, ())
     manifest, plan = results.manifest, results.manifest.plan
     key = _evaluation_key(manifest, declared.primary_of)
+    if declared.primary_of and not key:
+        return MeasuredDataSet(name, ())  # whose report says that it has no such evaluation
     arms = (
         primary_table(
             manifest, results.arms, results.wrong_images, results.predictions, evaluation_key=key
@@ -147,6 +162,8 @@ def _measured(name: str, results: Results | None, declared: DataSetsTable) -> Me
         planned_seeds=manifest.planned_seeds,
         slacks=tuning_slacks(manifest, results.predictions),
         images_of=manifest.part_of.images_of if manifest.part_of else (),
+        launched_as=_launched_as(manifest),
+        changes=_changes(manifest),
         at_looks=compared,
     )
 
@@ -218,6 +235,13 @@ def _data_notes(results: Results) -> Iterator[str]:
     yield from data_sentences(results.arms)
 
 
+def _without_evaluation(results: ResultsAcross) -> Iterator[str]:
+    kind = results.table.primary_of
+    for name, each in results.launched.items():
+        if kind and not _evaluation_key(each.manifest, kind):
+            yield f"{name} was launched without the evaluation {kind}: run the sweep again."
+
+
 def _not_launched(results: ResultsAcross) -> Iterator[str]:
     missing = [name for name, each in results.columns.items() if each is None]
     if missing:
@@ -225,21 +249,41 @@ def _not_launched(results: ResultsAcross) -> Iterator[str]:
         yield f"{', '.join(missing)} {was} not launched."
 
 
-def _unlike_launches(results: Mapping[str, Results]) -> Iterator[str]:
-    """Yield which data sets were launched with another base, plan or options than the first."""
+def _unlike_launches(results: Mapping[str, Results], arms: Sequence[str]) -> Iterator[str]:
+    """Yield which data sets and arms are not those of one sweep, and so have no overall verdict.
+
+    Args:
+        results: Of each data set.
+        arms: Those that change other settings on one data set than on another.
+    """
     known = {name: _launched_as(each.manifest) for name, each in results.items()}
-    first = next(iter(known))
+    first, again = next(iter(known)), "Run the sweep again on all data sets."
     if others := [name for name in known if known[name] != known[first]]:
         yield (
-            f"{listed(others, len(others))}: launched with another base, plan or options than "
-            f"{first}, so that its rows mix unlike arms. Run the sweep again on all data sets."
+            f"{listed(others, len(others))}: launched with another base or other options than "
+            f"{first}. {again}"
         )
+    if arms:
+        yield f"Not the same arm on all data sets: {listed(arms, len(arms))}. {again}"
 
 
-def _launched_as(manifest: Manifest) -> object:
-    """Return what data sets of one table have in common: definition and changes of the launch."""
-    departures = {path: pair[1] for path, pair in manifest.departures.items() if path != "seeds"}
-    return manifest.part_of and manifest.part_of.definition, departures
+def _launched_as(manifest: Manifest) -> str:
+    """Return what data sets of one table have in common: the base, and changes by the launch."""
+    departures = {
+        path: pair[1] for path, pair in manifest.departures.items() if path not in _OF_ONE_PLAN
+    }
+    base = manifest.part_of.definition if manifest.part_of else ""
+    return json.dumps([base, departures], sort_keys=True)
+
+
+def _changes(manifest: Manifest) -> dict[str, str]:
+    """Return what arms change, without those that are chosen or matched anew on each data set."""
+    tuned = manifest.plan.tuned if manifest.plan else {}
+    return {
+        arm.name: json.dumps(arm.changes, sort_keys=True)
+        for arm in manifest.arms
+        if not arm.matched_to and arm.name not in tuned
+    }
 
 
 def _alarms(results: Results) -> Iterator[str]:

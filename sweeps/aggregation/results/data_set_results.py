@@ -41,6 +41,7 @@ from sweeps.aggregation.statistics.shared_seeds import (
 )
 from sweeps.records.plain_text import listed
 
+UNLIKE_ARMS = "it is not the same arm on all data sets"
 NOT_ASKED = "it was not asked for"
 SAME_SEEDS = (
     "the data sets have seed numbers in common, so that they are no sample of such data sets"
@@ -59,6 +60,8 @@ class MeasuredDataSet:
         planned_seeds: Those planned before any were added; empty for all.
         slacks: Arm -> how far it may lie above its best, as `tuning_slacks` returns it.
         images_of: Names of the data sets whose images it shows; () where they are its own.
+        launched_as: What all data sets of one table have in common but their arms.
+        changes: Arm -> what it changes, as text; without those that are made anew on each data set.
         at_looks: The comparisons that looks have judged, as `comparisons_at_looks` returns them;
             None where no looks were planned.
     """
@@ -68,6 +71,8 @@ class MeasuredDataSet:
     planned_seeds: Sequence[int] = ()
     slacks: Mapping[str, float] = field(default_factory=dict[str, float])
     images_of: tuple[str, ...] = ()
+    launched_as: str = ""
+    changes: Mapping[str, str] = field(default_factory=dict[str, str])
     at_looks: tuple[Comparison, ...] | None = None
 
     @property
@@ -418,7 +423,14 @@ def _shares_seeds(data_sets: Sequence[MeasuredDataSet]) -> bool:
 def _why_no_overall(data_sets: Sequence[MeasuredDataSet], counted: Sequence[DataSetColumn]) -> str:
     if len(counted) < FEWEST_DATA_SETS:
         return "it takes two data sets on which the baseline has a result"
-    is_open = [
+    if len(baselines := dict.fromkeys(column.baseline for column in counted)) > 1:
+        return f"the data sets have unlike baselines: {listed([*baselines], _MOST_NAMED)}"
+    known = [data_set for data_set in data_sets if data_set.arms]
+    if len({data_set.launched_as for data_set in known}) > 1:
+        return "the data sets were launched with unlike bases or options"
+    has_looks = any(data_set.at_looks is not None for data_set in known)
+    is_open = [data_set.name for data_set in data_sets if has_looks and not data_set.arms]
+    is_open += [
         data_set.name
         for data_set in data_sets
         for comparison in data_set.at_looks or ()
@@ -430,6 +442,15 @@ def _why_no_overall(data_sets: Sequence[MeasuredDataSet], counted: Sequence[Data
         if is_open
         else ""
     )
+
+
+def unlike_arms(data_sets: Sequence[MeasuredDataSet]) -> tuple[str, ...]:
+    """Return the arms that change other settings on one data set than on another."""
+    changes: dict[str, set[str]] = {}
+    for data_set in data_sets:
+        for arm, text in data_set.changes.items():
+            changes.setdefault(arm, set()).add(text)
+    return tuple(arm for arm, texts in changes.items() if len(texts) > 1)
 
 
 def _why_not_like_these(counted: Sequence[DataSetColumn], *, shares_seeds: bool) -> str:
@@ -472,6 +493,7 @@ def _overall(
     for arm in _compared_arms(results.columns):
         if arm not in results.identical:
             groups.setdefault(_same_on_all(arm, counted), []).append(arm)
+    unlike = unlike_arms(data_sets)
     every = [
         OverallComparison(
             arms=tuple(arms),
@@ -484,7 +506,8 @@ def _overall(
     tested = [
         comparison
         for comparison in every
-        if not comparison.missing_on and not results.why_no_overall
+        if not (comparison.missing_on or results.why_no_overall)
+        and comparison.arms[0] not in unlike
     ]
     cells = [_on_each(comparison.arms[0], counted, planned) for comparison in tested]
     ways = overall_ways(cells, shares_seeds=results.shares_seeds)
@@ -496,7 +519,12 @@ def _overall(
     judged = {comparison.arms: comparison for comparison in _judged(known, results, margin)}
     return [
         judged.get(comparison.arms)
-        or replace(comparison, why_undecided=_why_undecided(comparison, results))
+        or replace(
+            comparison,
+            why_undecided=UNLIKE_ARMS
+            if comparison.arms[0] in unlike and not results.why_no_overall
+            else _why_undecided(comparison, results),
+        )
         for comparison in every
     ]
 

@@ -12,6 +12,8 @@ from search_spaces.plans.until_decided import UntilDecided
 from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.comparison import compare
 from sweeps.aggregation.frames import DATA_SET, trials
+from sweeps.aggregation.report.making_across import compared_across
+from sweeps.aggregation.results.across_results import read_across
 from sweeps.execution.launch.across.launch_across import PlanAcross, plan_across
 from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch_options import LaunchOptions
@@ -115,19 +117,23 @@ def test_seeds_arms_and_data_sets_are_added(launches: Launches) -> None:
     assert result.report.tables[0].columns[1].title == "placed"
 
 
-def test_rows_of_unlike_arms_are_named_until_all_are_launched_again(launches: Launches) -> None:
-    def alarms(result: SweepResult) -> list[str]:
+def test_what_was_launched_unlike_has_no_overall_verdict(launches: Launches) -> None:
+    def alarms(result: SweepResult) -> str:
         assert result.report
-        return [note for note in result.report.tables[0].notes if "mix unlike arms" in note]
+        return " ".join(n for n in result.report.tables[0].notes if n.endswith("on all data sets."))
 
-    assert alarms(launches.run()) == []
-    other = across(
-        plan=ListedArms(baseline="slow", arms={"slow": {RATE: 0.001}, "fast": {RATE: 0.009}})
-    )
+    assert alarms(launches.run()) == ""
+    other = across(plan=ListedArms(baseline="slow", arms=ARMS | {"fast": {RATE: 0.009}}))
     mixed = launched(launches, other, only=("mapped",), replace=True)
-    assert alarms(mixed)[0].startswith("mapped: launched with another base, plan or options than")
-    assert alarms(launched(launches, other, replace=True)) == []
-    assert alarms(launched(launches, other, only=("digits",), epochs=5, replace=True)) != []
+    assert alarms(mixed).startswith("Not the same arm on all data sets: fast.")
+    assert alarms(launched(launches, other, replace=True)) == ""
+    longer = launched(launches, other, only=("digits",), epochs=5, replace=True)
+    assert alarms(longer).startswith("mapped: launched with another base or other options than")
+    baseline = across(plan=ListedArms(baseline="fast", arms=ARMS | {"fast": {RATE: 0.009}}))
+    launched(launches, other, replace=True)
+    launched(launches, baseline, only=("digits",), replace=True)
+    results = compared_across(read_across(launches.store, "example"))
+    assert results.why_no_overall == "the data sets have unlike baselines: fast, slow"
     more = across(DIGITS | MAPPED | {"KMNIST": {"data": "kmnist"}}, plan=other.plan)
     launched(launches, more, epochs=5, replace=True, only=("digits", "mapped"))
     parts = [launches.store.manifest(f"example--{name}").part_of for name in ("digits", "mapped")]
