@@ -364,6 +364,7 @@ class PartOfAcross(FrozenValue):
         definition: Key of the base that all data sets change.
         images_of: Names of the data sets whose images this one shows, changed or not.
         table: The table over all data sets.
+        revision: Raised by each launch that changes data sets or table: the largest one counts.
     """
 
     sweep: FileName
@@ -372,6 +373,7 @@ class PartOfAcross(FrozenValue):
     definition: Annotated[str, StringConstraints(max_length=64)]
     images_of: Annotated[tuple[Text, ...], Field(max_length=10)] = ()
     table: DataSetsTable = DataSetsTable()
+    revision: Annotated[int, Field(ge=1)] = 1
 
     @model_validator(mode="after")
     def _is_one_of_them(self) -> Self:

@@ -123,7 +123,7 @@ class LaunchOptions(Changes):
     reports: str | Path = Field(
         default="reports", description="Folder in which the sweep's report gets its own folder."
     )
-    only: tuple[str, ...] | None = Field(
+    only: Annotated[tuple[str, ...], Field(min_length=1)] | None = Field(
         default=None,
         description="Of a sweep across data sets, this data set alone; repeatable.",
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from search_spaces.tables import DataSetsTable, column_sweep_name
+from search_spaces.tables import DataSetsTable, PartOfAcross, column_sweep_name
 from sweeps.aggregation.results.sweep_results import Results, read_results
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.store import RecordStore
@@ -65,15 +65,16 @@ def sweeps_by_data_set(store: RecordStore, sweep: str) -> dict[str, str]:
     return {name: manifests[name].sweep for name in data_sets_of(manifests) if name in manifests}
 
 
-def data_sets_of(manifests: Mapping[str, Manifest]) -> tuple[str, ...]:
-    """Return the data sets of a sweep across several in the order of its table.
+def newest_part(manifests: Mapping[str, Manifest]) -> PartOfAcross | None:
+    """Return what the last launch that changed data sets or table says of it, None without any."""
+    parts = [manifest.part_of for manifest in manifests.values() if manifest.part_of]
+    return max(parts, key=lambda part: part.revision, default=None)
 
-    Data sets that a later launch has added are in the manifests that it wrote, and those are the
-    longest lists, as no launch drops one.
-    """
-    lists = [manifest.part_of.data_sets for manifest in manifests.values() if manifest.part_of]
-    longest = max(lists, key=len, default=())
-    return tuple(dict.fromkeys((*longest, *manifests)))
+
+def data_sets_of(manifests: Mapping[str, Manifest]) -> tuple[str, ...]:
+    """Return the data sets of a sweep across several in the order of its table."""
+    newest = newest_part(manifests)
+    return tuple(dict.fromkeys((*(newest.data_sets if newest else ()), *manifests)))
 
 
 def read_across(store: RecordStore, sweep: str) -> ResultsAcross:
@@ -87,12 +88,12 @@ def read_across(store: RecordStore, sweep: str) -> ResultsAcross:
     if not manifests:
         raise unknown_sweep(sweep, store.sweeps(), store.address)
     data_sets = data_sets_of(manifests)
-    parts = [manifests[name].part_of for name in data_sets if name in manifests]
+    newest = newest_part(manifests)
     return ResultsAcross(
         sweep=sweep,
         columns={
             name: read_results(store, manifests[name].sweep) if name in manifests else None
             for name in data_sets
         },
-        table=next((part.table for part in parts if part), DataSetsTable()),
+        table=newest.table if newest else DataSetsTable(),
     )

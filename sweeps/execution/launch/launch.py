@@ -261,7 +261,7 @@ def launch(
             definition = survey.definition
             try_own_parts(definition.sweep, definition.source, shows_errors=options.trains_here)
         progress = Progress(survey)
-        begins(progress)
+        begins(progress.result)
         try:
             _pass_stages(progress, options, policies)
         except KeyboardInterrupt:

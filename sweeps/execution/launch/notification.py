@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Literal
 
 from sweeps.execution.interruption import on_forced_exit
-from sweeps.execution.launch.progress import UNENDED, Progress
-from sweeps.execution.launch.result import INTERRUPTED
+from sweeps.execution.launch.progress import UNENDED
+from sweeps.execution.launch.result import INTERRUPTED, SweepResult
 from sweeps.execution.view.live_view import VIEW_VARIABLE, print_line
 from sweeps.records.errors import SweepError
 from sweeps.records.launch_command import RESUME_VARIABLE
@@ -24,40 +24,36 @@ Outcome = Literal["complete", "incomplete", "failed", "interrupted"]
 
 
 @contextmanager
-def notified(command: str | None) -> Generator[Callable[[Progress], None]]:
+def notified(command: str | None) -> Generator[Callable[[Callable[[], SweepResult]], None]]:
     """Run a command once at the end of the block, however that ends, if a launch began in it.
 
-    The block passes the launch's progress to the function that it gets. A command that fails is
-    named in a line and changes nothing.
+    The block passes what returns the launch's result to the function that it gets. A command that
+    fails is named in a line and changes nothing.
 
     Args:
         command: None for none.
     """
-    begun: list[Progress] = []
+    begun: list[Callable[[], SweepResult]] = []
     try:
         yield begun.append
     finally:
-        for progress in begun if command is not None else ():
+        for result in begun if command is not None else ():
             try:
-                message = message_of(progress)
+                message = message_of(result())
             except (OSError, SweepError) as error:  # the storage is gone
                 print_line(f"--notify was not run, as the end cannot be told: {error}")
             else:
                 _run(words_of(command or ""), message)
 
 
-def message_of(progress: Progress) -> str:
-    """Return the line of JSON that the command reads.
-
-    Raises:
-        OSError: If the cells cannot be counted.
-    """
-    result, report = progress.result(), progress.report
+def message_of(result: SweepResult) -> str:
+    """Return the line of JSON that the command reads."""
+    report = result.report
     paths = report.paths if report else ()
     page = next((path for path in paths if path.name == "report.html"), None)
     message = {
         "sweep": result.sweep,
-        "outcome": outcome_of(progress),
+        "outcome": outcome_of(result),
         "answer": one_line(report.headline) if report else None,
         "report": str(page.absolute()) if page else None,
         "num_cells": result.num_cells,
@@ -67,13 +63,13 @@ def message_of(progress: Progress) -> str:
     return json.dumps(message)
 
 
-def outcome_of(progress: Progress) -> Outcome:
+def outcome_of(result: SweepResult) -> Outcome:
     """Return how a launch ended, by the words with which `status` lists sweeps."""
-    if progress.exit_code == INTERRUPTED:
+    if result.exit_code == INTERRUPTED:
         return "interrupted"
-    if progress.exit_code == 0:
+    if result.exit_code == 0:
         return "complete"
-    return "failed" if progress.failures or progress.exit_code == UNENDED else "incomplete"
+    return "failed" if result.failures or result.exit_code == UNENDED else "incomplete"
 
 
 def _run(words: Sequence[str], message: str) -> None:

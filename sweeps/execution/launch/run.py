@@ -71,5 +71,21 @@ def run(sweep: "Launchable", *, options: LaunchOptions) -> SweepResult:
 
 
 def _check_one_data_set(name: str, options: LaunchOptions) -> None:
+    """Check what only a sweep of one data set may not be.
+
+    Raises:
+        BadInput: If it is asked for some data sets, or has the name of a sweep across several.
+    """
+    from sweeps.aggregation.results.across_results import sweeps_by_data_set
+    from sweeps.execution.launch_process.launch_lock import readable_places
+    from sweeps.tracking.opening import open_store
+
     if options.only is not None:
         raise BadInput(f"'{name}' is a sweep of one data set: leave --only out.")
+    storage, tracking_uri = readable_places(options.storage, options.tracking_uri)
+    name = options.name or name
+    if sweeps_by_data_set(open_store(tracking_uri, storage.root), name):
+        raise BadInput(
+            f"'{name}' was launched as a sweep across data sets: launch this one under another "
+            f"name (--name NEW)."
+        )

@@ -7,14 +7,16 @@ from pydantic import ValidationError
 
 from capsmodel.settings.messages import explain
 from capsmodel.spelling import unknown
-from search_spaces.data_set_columns import DATA, SEEDS, first_seed_of
-from search_spaces.sweep import Sweep
+from search_spaces.data_set_columns import DATA, SEEDS, check_seeds, first_seed_of
+from search_spaces.sweep import ColumnSweep, Sweep
+from sweeps.aggregation.results.across_results import newest_part
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.plan.definition import DeclaredSweep
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.suggested_command import SuggestedCommand
 
+_OF_SEARCH = ("trials", "sampler", "scheduler", "cost", "warm_start")
 _ONLY_OF_ALL = {"name": None, "only": None, "notify": None}
 
 
@@ -49,7 +51,7 @@ def columns_of(
     _check_options(sweep, options)
     try:
         named = sweep if options.name is None else sweep.changed(name=options.name)
-        columns = named.columns(_confirmed(launched))
+        columns = _revised(named.columns(_confirmed(launched)), launched)
     except ValidationError as error:
         raise BadInput(explain(error)) from error
     except ValueError as error:
@@ -57,15 +59,17 @@ def columns_of(
     for data_set in options.only or ():
         if data_set not in columns:
             raise BadInput(unknown("data set", data_set, [*columns]))
-    chosen = [name for name in columns if options.only is None or name in options.only]
-    return tuple(
+    launches = [
         LaunchedColumn(
             data_set,
-            declared._replace(sweep=columns[data_set]),
-            _options_on(data_set, sweep, options),
+            declared._replace(sweep=column),
+            _options_on(column, sweep, options, launched),
         )
-        for data_set in chosen
-    )
+        for data_set, column in columns.items()
+        if options.only is None or data_set in options.only
+    ]
+    _check_seeds(columns, launches, launched)
+    return tuple(launches)
 
 
 def _check_options(sweep: Sweep, options: LaunchOptions) -> None:
@@ -74,6 +78,11 @@ def _check_options(sweep: Sweep, options: LaunchOptions) -> None:
             f"Each data set of '{sweep.name}' sets its data, so --set {path} would make all the "
             f"same: leave it out, or choose data sets with --only."
         )
+    if sweep.plan.is_search and (options.seeds is not None or options.add_seeds is not None):
+        raise BadInput(
+            f"'{sweep.name}' is a search across data sets, whose seeds stand in its file: change "
+            f"Search(seeds=...) and Confirm(seeds=...) there."
+        )
     if options.budget_epochs is not None and len(options.only or sweep.across) > 1:
         raise BadInput(
             f"--budget-epochs counts the epochs of one data set, and '{sweep.name}' has "
@@ -81,15 +90,68 @@ def _check_options(sweep: Sweep, options: LaunchOptions) -> None:
         )
 
 
-def _options_on(data_set: str, sweep: Sweep, options: LaunchOptions) -> LaunchOptions:
-    """Return the options with a data set's own seeds in place of the sweep's."""
+def _check_seeds(
+    columns: Mapping[str, Sweep],
+    launches: Sequence[LaunchedColumn],
+    launched: Mapping[str, Manifest],
+) -> None:
+    """Check the seeds that data sets will have: those of options, launched or declared.
+
+    Raises:
+        BadInput: If some have only some in common.
+    """
+    seeds = {name: column.arm_seeds for name, column in columns.items()}
+    seeds |= {name: manifest.seeds for name, manifest in launched.items() if name in seeds}
+    for launch in launches:
+        options = launch.options
+        added = options.add_seeds or ()
+        own = options.seeds or (seeds if added else {}).get(launch.data_set)
+        seeds[launch.data_set] = (*(own or columns[launch.data_set].arm_seeds), *added)
+    try:
+        check_seeds(seeds)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+def _options_on(
+    column: ColumnSweep, sweep: Sweep, options: LaunchOptions, launched: Mapping[str, Manifest]
+) -> LaunchOptions:
+    """Return the options of a launch on one data set, with its own seeds.
+
+    Options of a search are those of the data set on which it tunes. On the others, arms that it no
+    longer confirms may go.
+    """
+    data_set = column.part_of.data_set
     first = 0 if SEEDS in sweep.across[data_set] else first_seed_of(data_set)
+    of_search: dict[str, object] = {}
+    if sweep.plan.is_search and not column.plan.is_search:
+        before = launched.get(data_set)
+        names = {arm.name for arm in column.initial_arms()}
+        withdrawn = before is not None and not {arm.name for arm in before.arms} <= names
+        of_search = {**dict.fromkeys(_OF_SEARCH), "replace": options.replace or withdrawn}
 
     def moved(seeds: Sequence[int] | None) -> tuple[int, ...] | None:
         return None if seeds is None else tuple(first + seed for seed in seeds)
 
     seeds = {"seeds": moved(options.seeds), "add_seeds": moved(options.add_seeds)}
-    return options.model_copy(update={**_ONLY_OF_ALL, **seeds})
+    return options.model_copy(update={**_ONLY_OF_ALL, **seeds, **of_search})
+
+
+def _revised(
+    columns: Mapping[str, ColumnSweep], launched: Mapping[str, Manifest]
+) -> dict[str, ColumnSweep]:
+    """Return data sets with the revision of their table: a new one where it has changed."""
+    newest = newest_part(launched)
+    part = next(iter(columns.values())).part_of
+    revision = newest.revision if newest else 1
+    if newest and (newest.data_sets, newest.table) != (part.data_sets, part.table):
+        revision += 1
+    return {
+        name: column.model_copy(
+            update={"part_of": column.part_of.model_copy(update={"revision": revision})}
+        )
+        for name, column in columns.items()
+    }
 
 
 def _confirmed(launched: Mapping[str, Manifest]) -> dict[str, dict[str, Any]]:

@@ -22,6 +22,8 @@ from sweeps.execution.launch.across.columns import (
     columns_of,
 )
 from sweeps.execution.launch.launch import check_options, launch, surveyed
+from sweeps.execution.launch.notification import notified
+from sweeps.execution.launch.progress import UNENDED
 from sweeps.execution.launch.result import INTERRUPTED, SweepResult
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.launch_process.launch_lock import readable_places, usable_places
@@ -144,26 +146,43 @@ def launch_across(
     """
     check_options(options)
     usable_places(options.storage, options.tracking_uri)
+    name, ended = _name(declared, options), dict[str, SweepResult | SweepError]()
     columns = _checked_columns(declared, options)
     for column in columns:
         with _named(column.data_set):
             surveyed(column.declared, column.options, policies)
-    result = _joined(_name(declared, options), _launched_in_order(declared, options, policies))
-    return result if result.exit_code == INTERRUPTED else _with_report(result, options)
+    reported = list[SweepResult]()
+    with notified(options.notify) as begins:
+        begins(lambda: reported[0] if reported else _joined(name, ended))
+        _launch_in_order(declared, options, policies, ended)
+        result = _joined(name, ended)
+        is_over = result.exit_code == INTERRUPTED
+        reported.append(result if is_over else _with_report(result, options))
+    return reported[0]
 
 
-def _launched_in_order(
-    declared: DeclaredSweep, options: LaunchOptions, policies: Policies
-) -> dict[str, SweepResult | SweepError]:
-    """Return how the launch of each data set ended, or why it was refused."""
-    ended: dict[str, SweepResult | SweepError] = {}
+def _launch_in_order(
+    declared: DeclaredSweep,
+    options: LaunchOptions,
+    policies: Policies,
+    ended: dict[str, SweepResult | SweepError],
+) -> None:
+    """Launch one data set after the other.
+
+    Args:
+        declared: As of `launch_across`, like `options` and `policies`.
+        options: The same.
+        policies: The same.
+        ended: Gets how the launch of each data set ended, or why it was refused.
+    """
     started = time.monotonic()
     data_sets = [column.data_set for column in _checked_columns(declared, options)]
     for number, data_set in enumerate(data_sets, 1):
         # a search has meanwhile confirmed the arms of the other data sets
         columns = {column.data_set: column for column in _checked_columns(declared, options)}
         column, name = columns[data_set], columns[data_set].declared.sweep.name
-        if ended and declared.sweep.plan.is_search and awaits_search(_launched(declared, options)):
+        is_search = declared.sweep.plan.is_search
+        if ended and is_search and awaits_search(_launched(declared, options)):
             ended[data_set] = BadInput("the search has not confirmed its best yet.")
             continue
         print_line(f"Data set {number} of {len(data_sets)}: {data_set} ({name}).")
@@ -177,7 +196,6 @@ def _launched_in_order(
             policies = replace(policies, begun=None)
         if result.exit_code == INTERRUPTED:
             break
-    return ended
 
 
 def _rest(column: LaunchedColumn, started: float) -> LaunchOptions:
@@ -194,6 +212,7 @@ def _joined(name: str, ended: Mapping[str, SweepResult | SweepError]) -> SweepRe
     results = {key: each for key, each in ended.items() if isinstance(each, SweepResult)}
     refused = {key: each for key, each in ended.items() if isinstance(each, SweepError)}
     codes = {result.exit_code for result in results.values()} | {_NOT_ALL for _ in refused}
+    codes = codes or {UNENDED}
     why = [_on(key, str(error)) for key, error in refused.items()]
     why += [_on(key, each.stop_reason) for key, each in results.items() if each.stop_reason]
     complaints = [_on(key, each.complaint) for key, each in results.items() if each.complaint]

@@ -1,5 +1,6 @@
 """Tests of launches across data sets: one after the other, extended, refused, and limited."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from search_spaces import ListedArms, Sweep
 from search_spaces.data_set_columns import first_seed_of
 from search_spaces.plans.until_decided import UntilDecided
+from search_spaces.tables import DataSetsTable
 from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.comparison import compare
 from sweeps.aggregation.frames import DATA_SET, trials
@@ -138,6 +140,55 @@ def test_what_was_launched_unlike_has_no_overall_verdict(launches: Launches) -> 
     launched(launches, more, epochs=5, replace=True, only=("digits", "mapped"))
     parts = [launches.store.manifest(f"example--{name}").part_of for name in ("digits", "mapped")]
     assert [part.data_sets for part in parts if part] == [("digits", "mapped", "KMNIST")] * 2
+
+
+def test_the_table_is_that_of_the_last_launch(launches: Launches) -> None:
+    launches.run()
+    table = DataSetsTable(ranks=True, published={"mapped": {"fast": 1.5}})
+    launched(launches, across(across_table=table), only=("mapped",))
+    assert read_across(launches.store, "example").table == table
+    launched(launches, across())
+    assert read_across(launches.store, "example").table == DataSetsTable()
+    parts = [launches.store.manifest(f"example--{name}").part_of for name in ("digits", "mapped")]
+    assert [part.revision for part in parts if part] == [3, 3]
+
+
+def test_seeds_of_options_are_checked_too(launches: Launches) -> None:
+    own = {
+        "digits": {**DIGITS["digits"], "seeds": (0, 1)},
+        "mapped": {**MAPPED["mapped"], "seeds": (2, 3)},
+    }
+    launched(launches, across(own))
+    with pytest.raises(BadInput, match="have seed 2 in common"):
+        launched(launches, across(own), add_seeds=(2,), only=("digits",))
+
+
+def test_a_command_is_told_once_at_the_end(launches: Launches, tmp_path: Path) -> None:
+    launches.run(notify=f"tee -a {tmp_path / 'told'}")
+    (line,) = (tmp_path / "told").read_text().splitlines()
+    message = json.loads(line)
+    assert (message["sweep"], message["outcome"], message["num_cells"]) == (
+        "example",
+        "complete",
+        8,
+    )
+
+
+def test_more_proposals_may_change_what_the_other_data_sets_judge(launches: Launches) -> None:
+    confirming = confirm(best=1, seeds=(101, 102))
+    sweep = across(plan=search(sampler="random", trials=2, confirm=confirming), seeds=())
+    launched(launches, sweep)
+    before = [arm.name for arm in launches.store.manifest("example--mapped").arms]
+    for number in (6, 12):
+        assert launched(launches, sweep, trials=number).exit_code == 0
+    after = launches.store.manifest("example--mapped")
+    confirmed = launches.store.manifest("example--digits").search
+    assert confirmed
+    assert confirmed.confirmation
+    assert [arm.name for arm in after.arms] == ["base", *(confirmed.confirmation.arms or ())]
+    assert before != [arm.name for arm in after.arms], "other arms are confirmed"
+    with pytest.raises(BadInput, match="whose seeds stand in its file"):
+        launched(launches, sweep, seeds=(0,))
 
 
 def test_a_data_set_shares_the_trials_of_a_single_sweep(launches: Launches) -> None:
