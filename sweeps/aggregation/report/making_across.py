@@ -39,6 +39,7 @@ from sweeps.aggregation.results.planned_looks import (
 )
 from sweeps.aggregation.results.split_alarms import split_alarms
 from sweeps.aggregation.results.sweep_results import Results
+from sweeps.aggregation.tables.columns import departed
 from sweeps.aggregation.tables.cost_table import cost_table, mixtures
 from sweeps.aggregation.tables.data_sets_table import data_sets_section
 from sweeps.aggregation.tables.trials_table import trials_table
@@ -60,34 +61,20 @@ def make_report_across(results: ResultsAcross) -> Report:
     recorders = {name: InputRecorder(each) for name, each in results.launched.items()}
     read = {name: _recorded(each, recorders[name]) for name, each in results.launched.items()}
     as_read = replace(results, columns={**results.columns, **read})
-    measured, compared = _measured_data_sets(as_read), compared_across(as_read)
-    manifests, declared = [each.manifest for each in read.values()], results.table
-    figure = _figure(manifests[0], declared)
-    section = data_sets_section(
-        compared,
-        declared,
-        title=results.sweep,
-        description=manifests[0].description,
-        metric=figure.metric if figure else TEST_ERROR,
-        margin_points=None if declared.primary_of else manifests[0].margin_points,
-    )
-    names = ", ".join(each.sweep for each in manifests)
-    reports = f"Each data set has a report of its own: {names}."
-    notes = (
-        *_of_each(read, _data_notes),
-        *_not_launched(results),
-        *_without_evaluation(results),
-        reports,
-    )
-    alarms = tuple(map(Needed, _unlike_launches(read, unlike_arms(measured))))
+    section, compared = _section(as_read)
+    alarms = tuple(map(Needed, _unlike_launches(read, unlike_arms(_measured_data_sets(as_read)))))
+    notes = tuple(_notes(as_read))
+    departures = " ".join(_departures(read))
     tables = tuple(
-        replace(table, notes=(*alarms, *table.notes, *notes)) for table in section.tables
+        departed(departures, replace(table, notes=(*alarms, *table.notes, *notes)))
+        for table in section.tables
     )
+    data = tuple(departed(departures, table) for table in section.data)
     return Report(
         provenance=replace(
             _provenance(results), data=(*alarms, *notes), digest=_digest(results, recorders)
         ),
-        sections=(replace(section, tables=tables),),
+        sections=(replace(section, tables=tables, data=data),),
         trials=Section("trials", "trials", data=(trials_across(results),)),
         costs=Section("cost", "cost", tables=(_costs(results),), formats=("markdown", "csv")),
         shown=tables[:1],
@@ -96,9 +83,34 @@ def make_report_across(results: ResultsAcross) -> Report:
         ),
         health=tuple(_of_each(read, _alarms)),
         texts=data_set_texts(
-            results.sweep, compared, [section], is_of_test=not declared.primary_of
+            results.sweep, compared, [section], is_of_test=not results.table.primary_of
         ),
     )
+
+
+def _section(results: ResultsAcross) -> tuple[Section, DataSetResults]:
+    """Return the table over all data sets, and what it shows."""
+    compared, declared = compared_across(results), results.table
+    first = next(iter(results.launched.values())).manifest
+    figure = _figure(first, declared)
+    section = data_sets_section(
+        compared,
+        declared,
+        title=results.sweep,
+        description=first.description,
+        metric=figure.metric if figure else TEST_ERROR,
+        margin_points=None if declared.primary_of else first.margin_points,
+    )
+    return section, compared
+
+
+def _notes(results: ResultsAcross) -> Iterator[str]:
+    """Yield what is unusual in the images, what is missing, and where the other reports are."""
+    yield from _of_each(results.launched, _data_notes)
+    yield from _not_launched(results)
+    yield from _without_evaluation(results)
+    names = ", ".join(each.manifest.sweep for each in results.launched.values())
+    yield f"Each data set has a report of its own: {names}."
 
 
 def _provenance(results: ResultsAcross) -> Provenance:
@@ -108,7 +120,7 @@ def _provenance(results: ResultsAcross) -> Provenance:
     return Provenance(
         sweep=results.sweep,
         description=manifests[0].description,
-        departures=next(filter(None, map(departure_sentence, manifests)), ""),
+        departures=" ".join(_departures(results.launched)),
         trial_keys=tuple(keys),
         num_records=len({key for each in launched for key in each.records}),
     )
@@ -265,6 +277,17 @@ def _unlike_launches(results: Mapping[str, Results], arms: Sequence[str]) -> Ite
         )
     if arms:
         yield f"Not the same arm on all data sets: {listed(arms, len(arms))}. {again}"
+
+
+def _departures(results: Mapping[str, Results]) -> Iterator[str]:
+    """Yield what launches changed of the declared sweep, with the data sets where not on all."""
+    names: dict[str, list[str]] = {}
+    for name, each in results.items():
+        if sentence := departure_sentence(each.manifest):
+            names.setdefault(sentence, []).append(name)
+    for sentence, of_these in names.items():
+        on_some = f"{listed(of_these, len(of_these))}: " * (len(of_these) < len(results))
+        yield f"{on_some}{sentence}"
 
 
 def _launched_as(manifest: Manifest) -> str:

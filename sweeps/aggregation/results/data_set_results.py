@@ -504,10 +504,7 @@ def _overall(
         for arms in groups.values()
     ]
     tested = [
-        comparison
-        for comparison in every
-        if not (comparison.missing_on or results.why_no_overall)
-        and comparison.arms[0] not in unlike
+        each for each in every if not _why_untested(each, results, unlike=each.arms[0] in unlike)
     ]
     cells = [_on_each(comparison.arms[0], counted, planned) for comparison in tested]
     ways = overall_ways(cells, shares_seeds=results.shares_seeds)
@@ -521,9 +518,8 @@ def _overall(
         judged.get(comparison.arms)
         or replace(
             comparison,
-            why_undecided=UNLIKE_ARMS
-            if comparison.arms[0] in unlike and not results.why_no_overall
-            else _why_undecided(comparison, results),
+            why_undecided=_why_untested(comparison, results, unlike=comparison.arms[0] in unlike)
+            or "fewer than three seeds are common to all data sets",
         )
         for comparison in every
     ]
@@ -566,12 +562,15 @@ def _missing_on(arm: str, columns: Sequence[DataSetColumn]) -> dict[str, str]:
     }
 
 
-def _why_undecided(comparison: OverallComparison, results: DataSetResults) -> str:
+def _why_untested(comparison: OverallComparison, results: DataSetResults, *, unlike: bool) -> str:
+    """Return why an arm has no overall difference, "" where it may have one."""
     if results.why_no_overall:
         return results.why_no_overall
+    if unlike:
+        return UNLIKE_ARMS
     if comparison.missing_on:
         return f"it is missing on {listed([*comparison.missing_on], _MOST_NAMED)}"
-    return "fewer than three seeds are common to all data sets"
+    return ""
 
 
 def _judged(

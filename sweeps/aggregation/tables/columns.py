@@ -113,7 +113,11 @@ def with_departures(manifest: Manifest, table: Table) -> Table:
     So is what programs read in its place. A table of a sweep launched as declared comes back as it
     is.
     """
-    sentence = departure_sentence(manifest)
+    return departed(departure_sentence(manifest), table)
+
+
+def departed(sentence: str, table: Table) -> Table:
+    """Return the same with the sentence, "" for what was launched as declared."""
     if not sentence:
         return table
     column = Column("Departures", ("departures",), align="left", hide_if_empty=True)
@@ -122,7 +126,7 @@ def with_departures(manifest: Manifest, table: Table) -> Table:
         title=f"{sentence}\n{table.title}",
         columns=(*table.columns, column),
         rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
-        for_programs=table.for_programs and with_departures(manifest, table.for_programs),
+        for_programs=table.for_programs and departed(sentence, table.for_programs),
     )
 
 
