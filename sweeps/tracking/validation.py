@@ -85,7 +85,7 @@ def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> UnknownSwee
         return UnknownSweep(
             f"'{sweep}' is a sweep across data sets: give the sweep of one of them: "
             f"{', '.join(of_data_sets)}.",
-            str(sweep),
+            "",  # no file defines it better
             has_hint=True,
         )
     near = hint(str(sweep), known)
