@@ -6,9 +6,14 @@ from capsmodel.metrics import TEST_ERROR, Metric, percent
 from search_spaces.tables import DataSetsTable
 from sweeps.aggregation.rendering.measured import p_cell, shown_value
 from sweeps.aggregation.rendering.table import ALONE_MARK, PLUS_MINUS, Needed, number_text
-from sweeps.aggregation.results.comparisons import MOST_WITH_ADDED
+from sweeps.aggregation.results.arms import gap_text
+from sweeps.aggregation.results.comparisons import MOST_WITH_ADDED, Comparison
 from sweeps.aggregation.results.coverage import span
-from sweeps.aggregation.results.data_set_results import DataSetResults, OverallComparison
+from sweeps.aggregation.results.data_set_results import (
+    DataSetColumn,
+    DataSetResults,
+    OverallComparison,
+)
 from sweeps.aggregation.results.evaluation_comparisons import mean_of_measured
 from sweeps.aggregation.results.health import alarms_in_short, alarms_of
 from sweeps.aggregation.results.measured_arms import MeasuredArm
@@ -90,7 +95,10 @@ def data_sets_notes(
     measured = [each for column in results.columns for each in column.arms.values()]
     yield from _marks(results)
     yield from _means([each for each in measured if each.errors])
-    yield from _bold(results, margin_points)
+    tested = _tested(results)
+    yield from _bold(tested, margin_points)
+    yield from _left_out(results, tested)
+    yield from _by_divergence(results)
     yield from _overall(results, declared)
     yield from _missing(results)
     yield from _published(declared)
@@ -120,10 +128,14 @@ def _means(measured: Sequence[MeasuredArm]) -> Iterator[str]:
         yield from notes.mean_notes(map(mean_of_measured, measured), measured[0].split)
 
 
-def _bold(results: DataSetResults, margin_points: float | None) -> Iterator[str]:
-    """Yield what a verdict on one data set means, and of which family it is."""
+def _tested(results: DataSetResults) -> list[Comparison]:
+    """Return the comparisons on all data sets that could be tested."""
     cells = [each for column in results.columns for each in column.cells.values()]
-    tested = [comparison for comparison in cells if comparison.p_value is not None]
+    return [comparison for comparison in cells if comparison.p_value is not None]
+
+
+def _bold(tested: Sequence[Comparison], margin_points: float | None) -> Iterator[str]:
+    """Yield what a verdict on one data set means, and of which family it is."""
     if not tested:
         return
     num = max(comparison.num_together for comparison in tested)
@@ -147,6 +159,59 @@ def _bold(results: DataSetResults, margin_points: float | None) -> Iterator[str]
             f" the margin declared."
         )
     yield Needed(" ".join(sentences))
+
+
+def _left_out(results: DataSetResults, tested: Sequence[Comparison]) -> Iterator[str]:
+    """Yield which trials no mean counts, the diverged ones first, and what bold allows for."""
+    fewer = [
+        (each.arm, f"{each.arm.shown_name} on {one_line(column.name)} ({_why_fewer(each)})")
+        for column in results.columns
+        for each in column.arms.values()
+        if len(each.errors) < len(each.arm.trials)
+    ]
+    if not fewer:
+        return
+    fewer.sort(key=lambda each: [not each[0].count(state) for state in ("diverged", "failed")])
+    names = ", ".join(text for _, text in fewer)
+    sentences = [shortened(f"Trials left out of the means: {names}.", _LONGEST)]
+    if tested and any(arm.count("diverged") for arm, _ in fewer):
+        sentences.append(
+            "Diverged: the loss became infinite or NaN. Bold also holds if diverged trials count "
+            "as networks that guess."
+        )
+    if tested and any(map(_fails_unequally, results.columns)):
+        sentences.append(
+            "If bad trainings fail, those that are left look too good: bold also holds if failed "
+            "trials count as networks that guess."
+        )
+    yield Needed(" ".join(sentences))
+
+
+def _by_divergence(results: DataSetResults) -> Iterator[str]:
+    """Yield which verdicts are on how often arms diverge."""
+    judged = [
+        f"{one_line(name)} on {one_line(column.name)}"
+        for column in results.columns
+        for name, cell in column.cells.items()
+        if cell.way is None and cell.is_different
+    ]
+    if judged:
+        yield Needed(
+            f"{listed(judged, _MOST_NAMED)}: as divergence leaves fewer than three seeds, the "
+            f"verdict is on how often both arms diverge (Boschloo)."
+        )
+
+
+def _why_fewer(measured: MeasuredArm) -> str:
+    """Return why a mean is over fewer seeds than planned: `1 diverged, 1 without a value`."""
+    num_without = len(measured.arm.counted) - len(measured.errors)
+    without = f"{num_without} without a value" * (num_without > 0)
+    return ", ".join(text for text in (gap_text(measured.arm), without) if text)
+
+
+def _fails_unequally(column: DataSetColumn) -> bool:
+    """Whether an arm has more or fewer failed trials than the baseline."""
+    return bool(column.baseline) and len({o.arm.count("failed") for o in column.arms.values()}) > 1
 
 
 def _overall(results: DataSetResults, declared: DataSetsTable) -> Iterator[str]:

@@ -313,6 +313,8 @@ def _values(
     return {
         "n": len(measured.errors) if measured else 0,
         "num_planned": len(measured.arm.trials) if measured else 0,
+        "num_diverged": measured.arm.count("diverged") if measured else 0,
+        "num_failed": measured.arm.count("failed") if measured else 0,
         **error_values(measured, metric),
         "is_identical_to_baseline": name in column.identical,
         **difference_values(comparison),

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -30,6 +30,8 @@ from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.data_sets_figure import forest_figure, ranks_figure
 from sweeps.aggregation.tables.data_sets_notes import NOTHING
 from sweeps.aggregation.tables.data_sets_table import data_sets_section
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.known_sweep import unfinished
 from tests.sweeps.aggregation.rendering.test_escaping import HOSTILE
 from tests.sweeps.aggregation.rendering.test_page import Page
 from tests.sweeps.aggregation.tables.compared_data_sets import column_of, overall_of
@@ -78,6 +80,20 @@ def files_of(results: DataSetResults, declared: DataSetsTable = PLAIN) -> Mappin
 
 def rows_of_csv(text: str) -> list[dict[str, str]]:
     return [*csv.DictReader(io.StringIO(text))]
+
+
+def with_lost(place: int, lost: Mapping[str, Sequence[Outcome]]) -> DataSetResults:
+    """Return the results where arms have lost the last of their three seeds on one data set."""
+    rows = {arm: row[: 3 - len(lost.get(arm, ()))] for arm, row in WRONG.items()}
+    column = column_of(DATA_SETS[place], rows)
+    for arm, outcomes in lost.items():
+        measured = column.arms[arm]
+        trials = {2 - n: unfinished(arm, 2 - n, outcome, "") for n, outcome in enumerate(outcomes)}
+        trials = measured.arm.trials | trials
+        measured = replace(measured, arm=replace(measured.arm, trials=trials))
+        column = replace(column, arms={**column.arms, arm: measured})
+    columns = compared().columns
+    return replace(compared(), columns=(*columns[:place], column, *columns[place + 1 :]))
 
 
 def on_all(overall: OverallComparison, **more: Any) -> DataSetResults:
@@ -150,6 +166,51 @@ def test_an_arm_with_fewer_seeds_than_planned_says_how_many():
     table = table_of(replace(compared(), columns=(few, *compared().columns[1:])))
 
     assert row_of(table, "em")["MNIST"].endswith(" (n = 2)")
+
+
+def test_trials_that_diverged_are_left_out_of_the_means_and_named_with_their_data_set():
+    results = with_lost(0, {"em": [Outcome.DIVERGED]})
+    note = next(note for note in table_of(results).main_notes if "Diverged" in note)
+
+    assert note.startswith(
+        "Trials left out of the means: em on MNIST (1 diverged), cnn on SVHN (3 "
+    )
+    assert "loss became infinite or NaN" in note
+    assert "Bold also holds if diverged trials count as networks that guess" in note
+    assert "bad trainings fail" not in note
+    untested = {
+        name: replace(cell, p_value=None) for name, cell in results.columns[0].cells.items()
+    }
+    alone = replace(results, columns=(replace(results.columns[0], cells=untested),))
+    assert not any("also holds" in note for note in table_of(alone).notes)
+    long = rows_of_csv(files_of(results)["data_sets-long.csv"])
+    counts = {(r["arm"], r["data_set"]): (r["num_diverged"], r["num_failed"]) for r in long}
+    assert counts["em", "MNIST"] == ("1", "0")
+    assert counts["em", "KMNIST"] == ("0", "0")
+
+
+@pytest.mark.parametrize(
+    ("arms", "is_said"), [(["em"], True), (["plain"], True), ([*WRONG], False)]
+)
+def test_failed_trials_may_make_an_arm_look_too_good(arms, is_said):
+    results = with_lost(1, {arm: [Outcome.FAILED] for arm in arms})
+    notes = table_of(results).main_notes
+
+    assert any(f"{arms[0]} on KMNIST (1 failed)" in note for note in notes)
+    assert any("bold also holds if failed trials count as" in note for note in notes) is is_said
+    long = rows_of_csv(files_of(results)["data_sets-long.csv"])
+    failed = [(row["arm"], row["data_set"]) for row in long if row["num_failed"] == "1"]
+    assert failed == [(arm, "KMNIST") for arm in arms]
+
+
+def test_where_divergence_leaves_too_few_seeds_the_verdict_is_on_how_often_arms_diverge():
+    results = with_lost(2, {"em": [Outcome.DIVERGED] * 2})
+    *others, last = results.columns
+    judged = replace(last.cells["em"], way=None, verdict="different")
+    cells = {**last.cells, "em": judged}
+    notes = table_of(replace(results, columns=(*others, replace(last, cells=cells)))).main_notes
+
+    assert any("em on SVHN: as divergence leaves fewer than three seeds" in n for n in notes)
 
 
 def test_a_data_set_that_was_not_launched_has_dashes_and_is_named():
