@@ -19,7 +19,7 @@ from sweeps.aggregation.results.health import alarms_in_short, alarms_of
 from sweeps.aggregation.results.measured_arms import MeasuredArm
 from sweeps.aggregation.results.targets import missed
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.looks import ONLY_LOOK
+from sweeps.aggregation.statistics.looks import ONLY_LOOK, SHARE_ALONE
 from sweeps.aggregation.tables import notes
 from sweeps.aggregation.tables.all_pairs_notes import EQUIVALENT
 from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK
@@ -28,6 +28,10 @@ from sweeps.records.plain_text import listed, one_line, points_text, shortened
 NOTHING = "\N{EN DASH}"
 """Where an arm has no figure."""
 
+_ALONE = (
+    f"As one arm is compared alone, it has {percent(SHARE_ALONE):.0f} % of the level; p allows for "
+    f"that."
+)
 _LONGEST = 600
 _MOST_NAMED = 5
 
@@ -96,10 +100,10 @@ def data_sets_notes(
     yield from _marks(results)
     yield from _means([each for each in measured if each.errors])
     tested = _tested(results)
-    yield from _bold(tested, margin_points)
+    yield from _bold(results, tested, margin_points)
     yield from _left_out(results, tested)
     yield from _by_divergence(results)
-    yield from _overall(results, declared)
+    yield from _overall(results, declared, tested)
     yield from _missing(results)
     yield from _published(declared)
     yield from _seeds(results, measured, margin_points)
@@ -134,16 +138,18 @@ def _tested(results: DataSetResults) -> list[Comparison]:
     return [comparison for comparison in cells if comparison.p_value is not None]
 
 
-def _bold(tested: Sequence[Comparison], margin_points: float | None) -> Iterator[str]:
+def _bold(
+    results: DataSetResults, tested: Sequence[Comparison], margin_points: float | None
+) -> Iterator[str]:
     """Yield what a verdict on one data set means, and of which family it is."""
     if not tested:
         return
-    num = max(comparison.num_together for comparison in tested)
-    rule = notes.bold_text(tested, f"all {num} comparisons of arms on data sets")
+    rule = notes.bold_text(tested, "")
     is_added = any(comparison.log_e is not None for comparison in tested)
     most = MOST_WITH_ADDED if is_added else SIGNIFICANCE
     sentences = [
-        f"In a cell, {rule[0].lower()}{rule[1:].replace(':', ' is', 1)}.",
+        f"In a cell, {rule[0].lower()}{rule[1:].replace(':', ' is', 1)}{_family(tested)}.",
+        *([_ALONE] if _is_alone(results, tested) else []),
         f"Where no arm differs, any cell is bold in at most {percent(most):.0f} % of tables.",
     ]
     if is_added:
@@ -151,14 +157,41 @@ def _bold(tested: Sequence[Comparison], margin_points: float | None) -> Iterator
             "Seeds were added after looking: bold needs half the level, and evidence that repeated "
             "looks do not inflate (an e-process over seeds)."
         )
-    if any(comparison.look != ONLY_LOOK for comparison in tested):
-        sentences.append("Cells are judged at the planned looks, all data sets once, at the end.")
     if margin_points is not None:
         sentences.append(
             f"Equivalent ({EQUIVALENT}): shown to differ by less than {points_text(margin_points)},"
             f" the margin declared."
         )
     yield Needed(" ".join(sentences))
+
+
+def _family(tested: Sequence[Comparison]) -> str:
+    """Return over which comparisons p on a data set is adjusted, "" where there is one alone."""
+    num = max(cell.num_together * cell.look.num_data_sets for cell in tested)
+    text = f" over all {num} comparisons of arms on data sets" * (num > 1)
+    if not _has_looks(tested):
+        return f"{text} together (Holm)" * (num > 1)
+    num_data_sets = max(cell.look.num_data_sets for cell in tested)
+    share = f": each of the {num_data_sets} data sets has 1/{num_data_sets} of the level"
+    of_holm = " (Holm over its arms)" * (num > num_data_sets)
+    at_looks = f"{text}{',' * (num > 1)} at all looks together"
+    return f"{at_looks}{share * (num_data_sets > 1)}{of_holm}"
+
+
+def _has_looks(tested: Sequence[Comparison]) -> bool:
+    """Whether verdicts on data sets are taken at planned looks."""
+    return any(cell.look != ONLY_LOOK for cell in tested)
+
+
+def _is_alone(results: DataSetResults, tested: Sequence[Comparison]) -> bool:
+    """Whether one arm is compared alone, so that cells have a part of the level only."""
+    if _has_looks(tested):
+        return all(cell.look.is_alone for cell in tested)
+    arms = [
+        {cell.arm.arm.name for cell in column.cells.values() if cell.p_value is not None}
+        for column in results.columns
+    ]
+    return all(len(names) <= 1 for names in arms)
 
 
 def _left_out(results: DataSetResults, tested: Sequence[Comparison]) -> Iterator[str]:
@@ -214,7 +247,9 @@ def _fails_unequally(column: DataSetColumn) -> bool:
     return bool(column.baseline) and len({o.arm.count("failed") for o in column.arms.values()}) > 1
 
 
-def _overall(results: DataSetResults, declared: DataSetsTable) -> Iterator[str]:
+def _overall(
+    results: DataSetResults, declared: DataSetsTable, tested: Sequence[Comparison]
+) -> Iterator[str]:
     """Yield what is said of all data sets together, and of others."""
     known = [overall for overall in results.overall if overall.difference is not None]
     why = _clause(results.why_not_like_these) if declared.other_data_sets else ""
@@ -225,6 +260,8 @@ def _overall(results: DataSetResults, declared: DataSetsTable) -> Iterator[str]:
         return
     is_added = any(overall.log_e is not None for overall in known)
     level = f"{SIGNIFICANCE / (2 if is_added else 1):g}".removeprefix("0")
+    is_one = len(known) == 1
+    together = " over all arms together (Holm)" * (not is_one)
     sentences = [
         f"Overall: the error minus the baseline's in points, averaged over data sets, {PLUS_MINUS} "
         f"half of its 95 % interval."
@@ -233,12 +270,15 @@ def _overall(results: DataSetResults, declared: DataSetsTable) -> Iterator[str]:
         "95 % interval. It is in percent as the baseline's errors differ threefold or more.",
         "The interval is for new seeds and new images of these data sets, which all have the same "
         "weight.",
-        f"Bold is p < {level} over all arms together (Holm), a family apart from the cells.",
+        f"Bold is p < {level}{together}, a family apart from the cells.",
+        *([_ALONE] if is_one else []),
+        *(["Overall is judged once, after the last look."] if _has_looks(tested) else []),
     ]
     if any(map(is_alone_overall, known)):
+        other = "one of the verdict" if is_one else "simultaneous one for all arms"
         sentences.append(
-            f"{ALONE_MARK} By itself the interval of this arm leaves out 0, but not the "
-            f"simultaneous one for all arms: it is no finding."
+            f"{ALONE_MARK} By itself the interval of this arm leaves out 0, but not the {other}: "
+            f"it is no finding."
         )
     yield Needed(" ".join([*sentences, *([] if has_others else [nothing])]))
     if has_others:

@@ -27,6 +27,7 @@ from sweeps.aggregation.results.data_set_results import (
 )
 from sweeps.aggregation.results.evaluation_comparisons import mean_of_measured
 from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.statistics.looks import LookLevel
 from sweeps.aggregation.tables.data_sets_figure import forest_figure, ranks_figure
 from sweeps.aggregation.tables.data_sets_notes import NOTHING
 from sweeps.aggregation.tables.data_sets_table import data_sets_section
@@ -239,6 +240,62 @@ def test_families_are_told_apart_and_nothing_is_claimed_of_other_data_sets():
         note.endswith("of other data sets: it takes six data sets, and there are 3.")
         for note in table_of(asked, DataSetsTable(other_data_sets=True)).main_notes
     )
+
+
+def with_cells(results: DataSetResults, **changes: Any) -> DataSetResults:
+    """Return the results with other values of each comparison on a data set."""
+    columns = [
+        replace(
+            column, cells={name: replace(cell, **changes) for name, cell in column.cells.items()}
+        )
+        for column in results.columns
+    ]
+    return replace(results, columns=tuple(columns))
+
+
+def test_each_data_set_with_looks_is_a_family_with_its_share_of_the_level():
+    look = LookLevel((3,), 6, is_last=False, num_data_sets=3)
+    notes = table_of(with_cells(compared(), look=look, num_together=4)).main_notes
+
+    assert any(
+        "bold is p < .05 over all 12 comparisons of arms on data sets, at all looks together: each "
+        "of the 3 data sets has 1/3 of the level (Holm over its arms)." in note
+        for note in notes
+    )
+    assert any("Overall is judged once, after the last look." in note for note in notes)
+    assert not any("look" in note for note in table_of(compared()).notes)
+
+
+def one_arm(**changes: Any) -> DataSetResults:
+    columns = tuple(
+        replace(column, cells={"em": replace(column.cells["em"], num_together=3)})
+        for column in compared().columns
+    )
+    return with_cells(
+        replace(compared(), columns=columns, overall=compared().overall[:1]), **changes
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {
+            "look": LookLevel((3,), 6, is_last=False, is_alone=True, num_data_sets=3),
+            "num_together": 1,
+        },
+    ],
+)
+def test_one_arm_compared_alone_has_four_fifths_of_the_level(changes):
+    notes = table_of(one_arm(**changes)).main_notes
+    cell, overall = (next(n for n in notes if n.startswith(s)) for s in ("In a cell", "Overall:"))
+
+    for note in (cell, overall):
+        assert "As one arm is compared alone, it has 80 % of the level; p allows for that." in note
+        assert "over all arms" not in note
+        assert "over its arms" not in note
+        assert "for all arms" not in note
+    assert not any("80 %" in note for note in table_of(compared()).notes)
 
 
 def test_added_seeds_need_more_for_bold_and_promise_less():
