@@ -103,7 +103,7 @@ def data_sets_notes(
     yield from _bold(results, tested, margin_points)
     yield from _left_out(results, tested)
     yield from _by_divergence(results)
-    yield from _overall(results, declared, tested)
+    yield from _overall(results, declared, tested, margin_points)
     yield from _missing(results)
     yield from _published(declared)
     yield from _seeds(results, measured, margin_points)
@@ -248,44 +248,71 @@ def _fails_unequally(column: DataSetColumn) -> bool:
 
 
 def _overall(
-    results: DataSetResults, declared: DataSetsTable, tested: Sequence[Comparison]
+    results: DataSetResults,
+    declared: DataSetsTable,
+    tested: Sequence[Comparison],
+    margin_points: float | None,
 ) -> Iterator[str]:
     """Yield what is said of all data sets together, and of others."""
     known = [overall for overall in results.overall if overall.difference is not None]
     why = _clause(results.why_not_like_these) if declared.other_data_sets else ""
     nothing = f"Nothing is said of other data sets{f': {why}' * bool(why)}."
-    has_others = any(overall.like_these for overall in known)
     if not known:
         yield nothing
         return
-    is_added = any(overall.log_e is not None for overall in known)
-    level = f"{SIGNIFICANCE / (2 if is_added else 1):g}".removeprefix("0")
-    is_one = len(known) == 1
-    together = " over all arms together (Holm)" * (not is_one)
+    together = " over all arms together (Holm)" * (len(known) > 1)
+    has_others = any(overall.like_these for overall in known)
     sentences = [
-        f"Overall: the error minus the baseline's in points, averaged over data sets, {PLUS_MINUS} "
-        f"half of its 95 % interval."
-        if results.scale == "points"
-        else "Overall: the error relative to the baseline's, averaged over data sets, with its "
-        "95 % interval. It is in percent as the baseline's errors differ threefold or more.",
-        "The interval is for new seeds and new images of these data sets, which all have the same "
-        "weight.",
-        f"Bold is p < {level}{together}, a family apart from the cells.",
-        *([_ALONE] if is_one else []),
+        *_overall_sentences(results, known, together),
         *(["Overall is judged once, after the last look."] if _has_looks(tested) else []),
     ]
-    if any(map(is_alone_overall, known)):
-        other = "one of the verdict" if is_one else "simultaneous one for all arms"
+    if results.scale == "percent" and margin_points is not None:
         sentences.append(
-            f"{ALONE_MARK} By itself the interval of this arm leaves out 0, but not the {other}: "
-            f"it is no finding."
+            "Equivalence is judged on each data set and not over all: the margin is in points."
         )
     yield Needed(" ".join([*sentences, *([] if has_others else [nothing])]))
     if has_others:
         yield Needed(
-            "Like these: the error relative to the baseline's on other data sets, with its 95 % "
-            "interval. These data sets are taken to be a random sample of them. Bold is p < .05 "
-            "over all arms together (Holm), a family apart."
+            f"Like these: the error relative to the baseline's on other data sets, with its 95 % "
+            f"interval. These data sets are taken to be a random sample of them. Bold is p < .05"
+            f"{together}, a family apart."
+        )
+
+
+def _overall_sentences(
+    results: DataSetResults, known: Sequence[OverallComparison], together: str
+) -> Iterator[str]:
+    """Yield what a figure over all data sets is, and when it is bold.
+
+    Args:
+        results: The arms compared.
+        known: Those that have a difference over all data sets.
+        together: Over what p is adjusted.
+    """
+    if results.scale == "points":
+        yield (
+            f"Overall: the error minus the baseline's in points, averaged over data sets, "
+            f"{PLUS_MINUS} half of its 95 % interval."
+        )
+    else:
+        yield (
+            "Overall: the error relative to the baseline's, averaged over data sets, with its 95 % "
+            "interval. It is in percent as the baseline's errors differ threefold or more."
+        )
+    yield (
+        "The interval is for new seeds and new images of these data sets, which all have the same "
+        "weight."
+    )
+    is_added = any(overall.log_e is not None for overall in known)
+    level = f"{SIGNIFICANCE / (2 if is_added else 1):g}".removeprefix("0")
+    yield f"Bold is p < {level}{together}, a family apart from the cells."
+    if len(known) == 1:
+        yield _ALONE
+    if any(map(is_alone_overall, known)):
+        other = "simultaneous one for all arms" if together else "one of the verdict"
+        yield (
+            f"{ALONE_MARK} By itself the interval of this arm leaves out 0, but not the {other}: "
+            f"it is no finding."
         )
 
 

@@ -143,6 +143,16 @@ def test_a_relative_difference_is_told_in_percent_with_both_ends():
     assert any("differ threefold" in note for note in table.main_notes)
 
 
+@pytest.mark.parametrize("scale", ["points", "percent"])
+def test_equivalence_is_not_judged_over_all_where_differences_are_in_percent(scale):
+    changed = on_all(overall_of("em", -0.02, scale=scale), scale=scale)
+    sentence = "Equivalence is judged on each data set and not over all: the margin is in points."
+
+    with_margin = table_of(changed, margin_points=0.5).main_notes
+    assert any(sentence in note for note in with_margin) is (scale == "percent")
+    assert not any(sentence in note for note in table_of(changed).notes)
+
+
 def test_the_lead_says_which_arms_differ_over_all_and_of_which_nothing_is_known():
     assert table_of(compared()).lead == (
         f"Over 3 data sets, different from the baseline: em ({MINUS}1.23 points); undecided: "
