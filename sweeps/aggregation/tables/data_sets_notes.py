@@ -358,7 +358,8 @@ def _seeds(
         "The data sets have the same seeds, so that Overall averages over data sets within a seed "
         "first."
         if results.shares_seeds
-        else "Seeds are other numbers on each data set, so that their results are independent."
+        else "Seeds are other numbers on each data set: what a seed does on one tells nothing of "
+        "another."
     )
     for names in results.same_images:
         yield (

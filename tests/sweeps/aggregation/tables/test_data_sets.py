@@ -330,7 +330,15 @@ def test_data_sets_like_these_have_a_column_where_there_is_a_verdict():
 
 
 @pytest.mark.parametrize(
-    ("shares", "sentence"), [(False, "Seeds are other numbers"), (True, "within a seed first")]
+    ("shares", "sentence"),
+    [
+        (
+            False,
+            "Seeds are other numbers on each data set: what a seed does on one tells nothing of "
+            "another.",
+        ),
+        (True, "within a seed first"),
+    ],
 )
 def test_how_seeds_of_data_sets_go_together_is_said(shares, sentence):
     table = table_of(replace(compared(), shares_seeds=shares))
