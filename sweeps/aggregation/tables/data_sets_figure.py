@@ -60,7 +60,8 @@ def forest_figure(results: DataSetResults, title: str, metric: Metric) -> "Figur
     shown = compared[:MOST_PANELS]
     beside = min(_PANELS_BESIDE, max(len(shown), 1))
     num_lines = math.ceil(len(shown) / beside) or 1
-    labels = [*(_label(column.name) for column in results.columns), "Overall"]
+    labels = [_label(column.name) for column in results.columns]
+    labels += ["Overall"] * _has_overall(results)
     height = 0.8 + num_lines * (0.75 + 0.19 * sum(1 + label.count("\n") for label in labels))
     figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
     panels = figure.subplots(num_lines, beside, sharex=True, sharey=True, squeeze=False).flat
@@ -77,7 +78,8 @@ def forest_figure(results: DataSetResults, title: str, metric: Metric) -> "Figur
     more = len(compared) - len(shown)
     rest = f" (the first {len(shown)} arms; {more} more in the table)" * (more > 0)
     figure.suptitle(drawable(f"{title}{rest}"), x=0.01, ha="left", fontsize=10, parse_math=False)
-    figure.legend(*zip(*_legend(results), strict=True), **_LOOK_OF_LEGEND)
+    if entries := _legend(results):
+        figure.legend(*zip(*entries, strict=True), **_LOOK_OF_LEGEND)
     return figure
 
 
@@ -85,6 +87,11 @@ def _panels(results: DataSetResults) -> Sequence[OverallComparison]:
     """Return what each panel is of; without verdicts over all data sets, the arms of the cells."""
     names = dict.fromkeys(name for column in results.columns for name in column.cells)
     return results.overall or [OverallComparison((name,), results.scale) for name in names]
+
+
+def _has_overall(results: DataSetResults) -> bool:
+    """Whether any arm has a difference over all data sets."""
+    return any(overall.difference is not None for overall in results.overall)
 
 
 def _label(name: str) -> str:
@@ -111,8 +118,6 @@ def _draw_arm(
     title = _label(" = ".join(overall.arms))
     axes.set_title(title, loc="left", fontsize=9, fontweight=weight, parse_math=False)
     axes.axvline(0, color=_BLACK, lw=0.9, zorder=1)
-    last = len(results.columns)
-    axes.axhline(last - 0.5, color=GREY, lw=0.6, zorder=1)
     for place, column in enumerate(results.columns):
         comparison = column.cells.get(overall.arms[0])
         factor = metric.shown(1.0) if results.scale == "points" else _of_baseline(column)
@@ -121,6 +126,10 @@ def _draw_arm(
         else:
             is_same = overall.arms[0] in column.identical
             _say(axes, place, "as the baseline" if is_same else "no result")
+    if not _has_overall(results):
+        return
+    last = len(results.columns)
+    axes.axhline(last - 0.5, color=GREY, lw=0.6, zorder=1)
     if overall.difference is None or overall.difference.mean is None:
         _say(axes, last, "none: see the table")
     else:
@@ -181,12 +190,20 @@ def _legend(results: DataSetResults) -> list[tuple[object, str]]:
         return Line2D([], [], color=colour, marker=shape, ms=5, lw=0)
 
     compared = [each for column in results.columns for each in column.cells.values()]
-    entries: list[tuple[object, str]] = [
-        (Line2D([], [], color=BLUE, lw=2.6), "95 %, for new seeds and new images"),
-        (Line2D([], [], color=BLUE, lw=0.8), "the same for all points, or diamonds, together"),
-        (marker("o", BLUE), "on a data set; filled: different"),
-        (marker("D", _BLACK), "over all, as wide as its 95 %; filled: different"),
-    ]
+    num_overall = sum(overall.difference is not None for overall in results.overall)
+    together = f" for all points{', or diamonds,' * (num_overall > 1)} together"
+    if num_overall == 1:
+        together = ", as wide as verdicts need"
+    entries: list[tuple[object, str]] = []
+    if any(each.way is not None for each in compared):
+        entries = [
+            (Line2D([], [], color=BLUE, lw=2.6), "95 %, for new seeds and new images"),
+            (Line2D([], [], color=BLUE, lw=0.8), f"the same{together}"),
+            (marker("o", BLUE), "on a data set; filled: different"),
+        ]
+    if num_overall:
+        text = "over all, as wide as its 95 %; filled: different"
+        entries.append((marker("D", _BLACK), text))
     if any(each.way is None and each.difference.mean is not None for each in compared):
         alone = Line2D([], [], color=GREY, lw=1.2, ls=_DASHES, marker="o", mfc="white", ms=5)
         entries.append((alone, "seeds alone, no verdict"))

@@ -52,21 +52,28 @@ def compared_text(declared: DataSetsTable, metric: Metric) -> str:
 
 def data_sets_lead(results: DataSetResults) -> str:
     """Return what holds over all data sets, and of which arms nothing is known."""
+    if len({name for column in results.columns for name in column.arms}) == 1:
+        return "There is one arm: nothing to compare it with."
     if results.why_no_overall:
         return f"There is no verdict over all data sets: {_clause(results.why_no_overall)}."
-    known = [overall for overall in results.overall if overall.difference is not None]
+    known = _known(results)
     parts = {
         "different from the baseline": [_with_size(o) for o in known if o.is_different],
         "equivalent to it": [_names(o) for o in known if o.verdict == "equivalent"],
         "undecided": [_names(o) for o in known if o.verdict == "undecided"],
         "identical to it": [*map(one_line, results.identical)],
-        "without a result on each of them": [
+        "without an interval on each of them": [
             _names(o) for o in results.overall if o.difference is None
         ],
     }
     found = [f"{text}: {listed(names, _MOST_NAMED)}" for text, names in parts.items() if names]
     num = len(results.columns) - len(results.without_baseline)
     return f"Over {num} data sets, {'; '.join(found)}." if found else ""
+
+
+def _known(results: DataSetResults) -> list[OverallComparison]:
+    """Return the comparisons that have a difference over all data sets."""
+    return [overall for overall in results.overall if overall.difference is not None]
 
 
 def _with_size(overall: OverallComparison) -> str:
@@ -105,8 +112,9 @@ def data_sets_notes(
     yield from _by_divergence(results)
     yield from _overall(results, declared, tested, margin_points)
     yield from _missing(results)
+    yield from _undecided(results)
     yield from _published(declared)
-    yield from _seeds(results, measured, margin_points)
+    yield from _seeds(results, measured, tested, margin_points)
     yield from _identical(results)
     yield from _ranks(results)
 
@@ -254,11 +262,12 @@ def _overall(
     margin_points: float | None,
 ) -> Iterator[str]:
     """Yield what is said of all data sets together, and of others."""
-    known = [overall for overall in results.overall if overall.difference is not None]
+    known = _known(results)
     why = _clause(results.why_not_like_these) if declared.other_data_sets else ""
     nothing = f"Nothing is said of other data sets{f': {why}' * bool(why)}."
     if not known:
-        yield nothing
+        if why and results.overall:
+            yield nothing
         return
     together = " over all arms together (Holm)" * (len(known) > 1)
     has_others = any(overall.like_these for overall in known)
@@ -317,17 +326,26 @@ def _overall_sentences(
 
 
 def _missing(results: DataSetResults) -> Iterator[str]:
-    """Yield why cells have no figure or no interval, and arms no verdict over all data sets."""
-    missing = [
-        f"{one_line(name)} on {one_line(column.name)} ({_clause(why)})"
-        for column in results.columns
-        for name, why in column.missing.items()
-    ]
+    """Yield why cells have no figure or no interval, and which data sets no Overall counts."""
+    has_overall = bool(_known(results))
+    missing: dict[str, list[str]] = {}
+    for column in results.columns:
+        for name, why in column.missing.items():
+            cell = f"{one_line(name)} on {one_line(column.name)}"
+            missing.setdefault(_clause(why), []).append(cell)
     if missing:
-        text = f"{NOTHING} or no {PLUS_MINUS}, and no part in Overall: {', '.join(missing)}."
-        yield shortened(text, _LONGEST)
-    if without := [*map(one_line, results.without_baseline)]:
+        text = "; ".join(f"{', '.join(cells)} ({why})" for why, cells in missing.items())
+        apart = ", and no part in Overall" * has_overall
+        yield shortened(f"{NOTHING} or no {PLUS_MINUS}{apart}: {text}.", _LONGEST)
+    without = [*map(one_line, results.without_baseline)]
+    if without and has_overall:
         yield f"Overall leaves out {', '.join(without)}: the baseline has no result there."
+
+
+def _undecided(results: DataSetResults) -> Iterator[str]:
+    """Yield why arms have no verdict over all data sets, unless the lead says it of all."""
+    if results.why_no_overall:
+        return
     undecided: dict[str, list[str]] = {}
     for overall in results.overall:
         if overall.why_undecided and not overall.missing_on:
@@ -346,14 +364,34 @@ def _published(declared: DataSetsTable) -> Iterator[str]:
 
 
 def _seeds(
-    results: DataSetResults, measured: Sequence[MeasuredArm], margin_points: float | None
+    results: DataSetResults,
+    measured: Sequence[MeasuredArm],
+    tested: Sequence[Comparison],
+    margin_points: float | None,
 ) -> Iterator[str]:
-    if measured:
-        planned = span([len(each.arm.trials) for each in measured])
+    planned = [len(each.arm.trials) for each in measured]
+    if max(planned, default=0) > 1:
         has_gaps = any(len(each.errors) < len(each.arm.trials) for each in measured)
-        yield f"A mean is over {planned} seeds{', fewer where a cell says n' * has_gaps}."
-    unequal = " Undecided does not mean equal: no margin was declared." * (margin_points is None)
-    yield f"Better, undecided and worse count data sets by the verdicts of their cells.{unequal}"
+        yield f"A mean is over {span(planned)} seeds{', fewer where a cell says n' * has_gaps}."
+    elif planned:
+        yield "Each arm has one seed, so there is no spread over seeds."
+    if tested:
+        unequal = " Undecided does not mean equal: no margin was declared."
+        yield (
+            f"Better, undecided and worse count data sets by the verdicts of their cells."
+            f"{unequal * (margin_points is None)}"
+        )
+    if _known(results):
+        yield from _dependence(results)
+    if results.scale == "percent" and tested:
+        yield (
+            "The figure divides differences by the baseline's mean error on the data set, whose "
+            "uncertainty its lines leave out."
+        )
+
+
+def _dependence(results: DataSetResults) -> Iterator[str]:
+    """Yield what Overall takes to go together on data sets."""
     yield (
         "The data sets have the same seeds, so that Overall averages over data sets within a seed "
         "first."
@@ -365,11 +403,6 @@ def _seeds(
         yield (
             f"{listed(names, len(names))} show the same images: Overall takes errors on them to go "
             f"together, which makes its interval as wide as it can be."
-        )
-    if results.scale == "percent":
-        yield (
-            "The figure divides differences by the baseline's mean error on the data set, whose "
-            "uncertainty its lines leave out."
         )
 
 

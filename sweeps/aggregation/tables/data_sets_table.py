@@ -172,6 +172,13 @@ def _columns(results: DataSetResults, text: str, metric: Metric) -> tuple[Column
             )
             for place, column in enumerate(results.columns, start=1)
         ),
+        *(_overall_columns(unit) if results.overall else ()),
+        Column("Average rank", ("average_rank",), hide_if_empty=True, cell=_rank),
+    )
+
+
+def _overall_columns(unit: str) -> tuple[Column, ...]:
+    return (
         Column(f"Overall ({unit})", ("overall",), group=_OVER_ALL, is_answer=True, cell=_overall),
         Column("Verdict", ("verdict",), "left", group=_OVER_ALL, is_answer=True, cell=_verdict),
         *(
@@ -185,7 +192,6 @@ def _columns(results: DataSetResults, text: str, metric: Metric) -> tuple[Column
             for text in ("better", "equivalent", "undecided", "worse")
         ),
         Column("Like these (%)", ("like_these",), hide_if_empty=True, cell=_like_these),
-        Column("Average rank", ("average_rank",), hide_if_empty=True, cell=_rank),
     )
 
 

@@ -17,13 +17,15 @@ from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.rendering.figure_style import figure_style
 from sweeps.aggregation.rendering.page.html_page import results_page
 from sweeps.aggregation.rendering.renderers import for_terminal, section_files
-from sweeps.aggregation.rendering.table import MINUS, Table
+from sweeps.aggregation.rendering.table import MINUS, Table, shown
 from sweeps.aggregation.results.data_set_results import (
     AverageRanks,
     Counts,
     DataSetResults,
     LikeThese,
+    MeasuredDataSet,
     OverallComparison,
+    data_set_results,
 )
 from sweeps.aggregation.results.evaluation_comparisons import mean_of_measured
 from sweeps.aggregation.statistics.intervals import Interval
@@ -156,7 +158,7 @@ def test_equivalence_is_not_judged_over_all_where_differences_are_in_percent(sca
 def test_the_lead_says_which_arms_differ_over_all_and_of_which_nothing_is_known():
     assert table_of(compared()).lead == (
         f"Over 3 data sets, different from the baseline: em ({MINUS}1.23 points); undecided: "
-        "uniform; without a result on each of them: cnn."
+        "uniform; without an interval on each of them: cnn."
     )
     none = replace(compared(), overall=(), why_no_overall="the baseline has one data set.")
     assert table_of(none).lead == (
@@ -344,6 +346,53 @@ def test_how_seeds_of_data_sets_go_together_is_said(shares, sentence):
     table = table_of(replace(compared(), shares_seeds=shares))
 
     assert sum(sentence in note for note in table.notes) == 1
+
+
+def judged(wrong: Mapping[str, Sequence[int]]) -> DataSetResults:
+    """Return what the statistics say of arms that err so often on each of two data sets."""
+    columns = [column_of(name, wrong) for name in DATA_SETS[:2]]
+    return data_set_results(
+        [MeasuredDataSet(column.name, tuple(column.arms.values())) for column in columns]
+    )
+
+
+def test_one_arm_by_itself_has_no_columns_and_notes_of_comparisons():
+    section = section_of(judged({"plain": (8, 9, 7)}))
+    table = section.tables[0]
+
+    assert table.lead == "There is one arm: nothing to compare it with."
+    assert [column.title for column in shown(table).columns] == ["Arm", "MNIST", "KMNIST"]
+    assert [note.split(":")[0] for note in table.notes] == [
+        "± of a mean",
+        "A mean is over 3 seeds.",
+    ]
+    assert not section.figures
+
+
+def test_one_seed_has_no_notes_of_overall_and_verdicts_and_its_figure_no_intervals():
+    results = judged({"plain": (8,), "em": (4,), "cnn": (30,)})
+    table = table_of(results)
+    with figure_style():
+        figure = forest_figure(results, "across", TEST_ERROR)
+
+    assert table.lead == "Over 2 data sets, without an interval on each of them: em, cnn."
+    assert table.notes == (
+        f"{NOTHING} or no ±: em on MNIST, cnn on MNIST, em on KMNIST, cnn on KMNIST (there are "
+        "fewer than three seeds).",
+        "Each arm has one seed, so there is no spread over seeds.",
+    )
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["seeds alone, no verdict"]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["MNIST", "KMNIST"]
+
+
+def test_no_verdict_over_all_is_explained_once_in_the_lead():
+    why = "looks are still to come on MNIST"
+    overall = OverallComparison(("em",), "points", why_undecided=why)
+    table = table_of(replace(compared(), overall=(overall,), why_no_overall=why))
+
+    assert why in table.lead
+    assert not any(why in note or "Overall" in note for note in table.notes)
 
 
 def test_arms_that_are_identical_on_every_data_set_stand_in_one_row():
@@ -576,6 +625,31 @@ def test_a_forest_of_relative_differences_divides_by_the_baselines_error():
     assert points[0].get_xdata()[0] == pytest.approx(100 * (14 / 24 - 1))
     assert figure.axes[0].patches[0].get_xy()[0][0] == pytest.approx(-27)  # type: ignore[attr-defined]
     assert figure.axes[0].get_xlabel() == "Relative difference (%)"
+
+
+@pytest.mark.parametrize(
+    ("results", "text"),
+    [
+        (compared(), "the same for all points, or diamonds, together"),
+        (one_arm(), "the same, as wide as verdicts need"),
+        (replace(compared(), overall=()), "the same for all points together"),
+    ],
+)
+def test_the_legend_of_a_forest_explains_what_is_drawn(results, text):
+    with figure_style():
+        (legend,) = forest_figure(results, "across", TEST_ERROR).legends
+
+    texts = [each.get_text() for each in legend.get_texts()]
+    assert texts[1] == text
+    assert any("over all" in each for each in texts) is bool(results.overall)
+
+
+def test_a_forest_without_any_difference_has_no_legend():
+    with figure_style():
+        figure = forest_figure(judged({"plain": (8,), "em": ()}), "across", TEST_ERROR)
+
+    assert not figure.legends
+    assert [text.get_text() for text in figure.axes[0].texts] == ["no result"] * 2
 
 
 def test_a_forest_without_verdicts_over_all_still_shows_the_cells():
