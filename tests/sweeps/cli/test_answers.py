@@ -15,6 +15,7 @@ from sweeps.cli.commands.run import run_answer
 from sweeps.cli.json_output import print_json
 from sweeps.execution.launch import launch as launching
 from sweeps.execution.launch.result import FailedTrial, SweepResult
+from sweeps.execution.plan.definition import DeclaredSweep
 from sweeps.execution.view.live_view import print_line
 from tests.golden.stores.archive import unpack
 from tests.sweeps.cli.json_page import answers
@@ -139,11 +140,11 @@ def test_what_json_has_no_number_for_is_a_text(
     assert f'"first": "{text}"' in capsys.readouterr().out
 
 
-def launch_that_fails(sweep: str, *_: Any) -> SweepResult:
+def launch_that_fails(declared: DeclaredSweep, *_: Any) -> SweepResult:
     """Stand in for a launch that tells of its progress and leaves a cell empty."""
     print_line("3 of 9 cells done")
     failed = FailedTrial("an \x1b[31marm", 4, "out of \u200bluck", Path("cells/x/log.txt"))
-    return SweepResult(sweep, 9, 8, 5, exit_code=3, failures=(failed,))
+    return SweepResult(declared.sweep.name, 9, 8, 5, exit_code=3, failures=(failed,))
 
 
 def test_a_run_answers_with_its_result_alone_and_tells_of_its_way_elsewhere(

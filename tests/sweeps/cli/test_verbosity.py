@@ -11,6 +11,7 @@ import pytest
 from sweeps.cli.hints import launch_command
 from sweeps.execution.launch import launch as launching
 from sweeps.execution.launch.result import SweepResult
+from sweeps.execution.plan.definition import DeclaredSweep
 from sweeps.execution.view.live_view import print_line
 from tests.sweeps.cli.shell import Shell
 
@@ -58,12 +59,12 @@ def test_a_word_before_the_command_is_none_of_the_command_that_follows(
     assert launch_command().endswith("capsweep run quickstart")
 
 
-def launch_that_tells(sweep: str, *_: object) -> SweepResult:
+def launch_that_tells(declared: DeclaredSweep, *_: object) -> SweepResult:
     """Stand in for a launch that tells of its progress, warns, and logs."""
     print_line("3 of 9 cells done")
     warnings.warn("slow", stacklevel=1)
     logging.getLogger("sweeps.somewhere").warning("will look again")
-    return SweepResult(sweep, num_cells=9, num_filled=9, num_trained=6, exit_code=0)
+    return SweepResult(declared.sweep.name, num_cells=9, num_filled=9, num_trained=6, exit_code=0)
 
 
 @pytest.mark.filterwarnings("default")
