@@ -5,7 +5,7 @@ each move it, and each data set has the same weight, however many images it has.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -97,7 +97,7 @@ class OverallDifference:
 def overall(ways: Sequence[Difference], num_data_sets: int = 0) -> OverallDifference:
     """Return differences averaged over data sets whose seeds and images are their own.
 
-    Each of the three errors of `TwoWay` is that of the average, by the same error of each data set.
+    Each error of a `TwoWay` is that of the average, by the same error of each data set.
 
     Source: the variance of a sum of independent means; its degrees of freedom by Satterthwaite
     1946, An approximate distribution of estimates of variance components.
@@ -108,7 +108,7 @@ def overall(ways: Sequence[Difference], num_data_sets: int = 0) -> OverallDiffer
     """
     num = num_data_sets or len(ways)
     by_data_set = [way.errors for way in ways]
-    errors = [_joined([of_one[place] for of_one in by_data_set], num) for place in range(3)]
+    errors = [_joined(of_all, num) for of_all in zip(*by_data_set, strict=True)]
     return OverallDifference(
         mean=np.asarray(sum(way.mean for way in ways) / num),
         errors=tuple(errors),
@@ -186,27 +186,84 @@ class Levels:
         The logarithm of a mean over few seeds is on average below that of what it estimates, by
         half its relative variance: an arm that varies more would seem to err less.
         """
-        arm = np.maximum(self.baseline + difference, 0.0) + self._half
-        baseline = self.baseline + self._half
+        arm, baseline = self._both(difference)
         below = self.of_arm / arm**2 - self.of_baseline / baseline**2
         return np.asarray(np.log(arm / baseline) + below / 2)
+
+    def seeds_factor(
+        self, difference: Float[np.ndarray, "..."], over_seeds: Float[np.ndarray, "..."]
+    ) -> Float[np.ndarray, "..."]:
+        """Return how much more a logarithm varies over seeds than `per_error` says; at least 1.
+
+        Source: the delta method, with the covariance of both errors by the three variances. Where
+        the arm that errs less varies more, a division by the mean error says too little.
+
+        Args:
+            difference: The arm's error less the baseline's.
+            over_seeds: Variance of that, as of a mean; where it is 0 nothing is added.
+        """
+        arm, baseline = self._both(difference)
+        covariance = (self.of_arm + self.of_baseline - over_seeds) / 2
+        variance = np.asarray(
+            self.of_arm / arm**2
+            + self.of_baseline / baseline**2
+            - 2 * covariance / (arm * baseline)
+        )
+        by_mean = over_seeds * self.per_error(difference) ** 2
+        ratio = np.divide(variance, by_mean, out=np.ones_like(variance), where=by_mean > 0)
+        return np.asarray(np.maximum(ratio, 1.0))
+
+    def _both(
+        self, difference: Float[np.ndarray, "..."]
+    ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+        """Return the errors of arm and baseline, half an image added."""
+        arm = np.maximum(self.baseline + difference, 0.0)
+        return np.asarray(arm + self._half), np.asarray(self.baseline + self._half)
 
     @property
     def _half(self) -> float:
         return 1 / (2 * self.num_images)
 
 
-def as_log_ratio(way: TwoWay, levels: Levels) -> TwoWay:
+@dataclass(frozen=True)
+class LogRatio(TwoWay):
+    """Differences as logarithms of ratios, judged by two variances over seeds.
+
+    One is that of the difference over the mean of both errors, the other divides each error by its
+    own. The larger one alone does not always say less: joined with those of other data sets it may
+    add more degrees of freedom than it adds to the error.
+
+    Attributes:
+        seeds_factor: How many times as large the second variance over seeds is, at least 1.
+    """
+
+    seeds_factor: Float[np.ndarray, "..."] = field(kw_only=True)
+
+    @property
+    def errors(self) -> Errors:
+        """Those of `TwoWay` by the first variance over seeds, then by the second."""
+        shared = self.shared
+        if shared is not None:
+            shared = replace(shared, over_seeds=np.asarray(shared.over_seeds * self.seeds_factor))
+        over_seeds = np.asarray(self.over_seeds * self.seeds_factor)
+        second = replace(self, over_seeds=over_seeds, shared=shared)
+        return (*super().errors, *super(LogRatio, second).errors)
+
+
+def as_log_ratio(way: TwoWay, levels: Levels) -> LogRatio:
     """Return differences as logarithms of the arm's error over the baseline's.
 
-    Source: the delta method; the standard error is that of the difference over the mean error.
+    Source: the delta method. Images: the standard error is that of the difference over the mean
+    error. Seeds: as `LogRatio` says.
 
     Args:
         way: Differences of errors.
         levels: Errors of the same arms.
     """
     logarithms = scaled(way, levels.per_error(way.mean))
-    return replace(logarithms, mean=levels.log_ratio(way.mean))
+    parts = {each.name: getattr(logarithms, each.name) for each in fields(logarithms)}
+    parts["mean"] = levels.log_ratio(way.mean)
+    return LogRatio(**parts, seeds_factor=levels.seeds_factor(way.mean, way.over_seeds))
 
 
 def with_rare_images(way: TwoWay) -> TwoWay:

@@ -17,7 +17,7 @@ from sweeps.aggregation.statistics.across_data_sets import (
     with_rare_images,
 )
 from sweeps.aggregation.statistics.shared_seeds import share_seeds
-from sweeps.aggregation.statistics.two_way import TwoWay, two_way
+from sweeps.aggregation.statistics.two_way import TwoWay, half_width_by, two_way
 
 EXACT = 1e-12
 
@@ -96,6 +96,77 @@ def test_logarithms_of_ratios_have_half_an_image_added_and_are_those_of_expected
     for part in range(3):
         expected = way.errors[part][0] / (mean_errors + half)
         assert found.errors[part][0] == pytest.approx(expected, abs=EXACT)
+
+
+def ratios_of_drawn_errors() -> tuple[list[TwoWay], list[Levels]]:
+    """Return differences of arms that err 30 % less, of 25 times the variance, on data sets."""
+    chance = np.random.default_rng(62)
+    ways, levels = list[TwoWay](), list[Levels]()
+    for images in (400, 900, 2_000):
+        rates = np.array([0.2] + [0.14] * 4)[:, None] + chance.normal(0, 0.01, (5, 3)) * np.array(
+            [1.0, 5.0, 5.0, 1.0, 0.2]
+        ).reshape(5, 1)
+        wrong = chance.random((5, 3, images)) < rates[..., None]
+        errors = wrong.mean(axis=-1)
+        of_mean = errors.var(axis=-1, ddof=1) / 3
+        way = two_way(wrong[1:] * 1.0 - wrong[:1])
+        ways.append(share_seeds(way, errors.var(axis=-1)[1:], errors.var(axis=-1)[0]))
+        levels.append(Levels(errors[:1].mean(axis=-1), of_mean[:1], of_mean[1:], images))
+    return ways, levels
+
+
+def test_a_logarithm_varies_over_seeds_by_each_error_over_its_own_mean() -> None:
+    for way, level in zip(*ratios_of_drawn_errors(), strict=True):
+        found, shared = as_log_ratio(way, level), way.shared
+        assert shared is not None
+        seeds, own = np.empty(4), np.empty(4)
+        for arm in range(4):
+            baseline = level.baseline[0] + level.num_images**-1 / 2
+            of_arm = baseline + way.mean[arm]
+            variance = level.of_arm[arm] / of_arm**2 + level.of_baseline[0] / baseline**2
+            shares = level.of_arm[arm] + level.of_baseline[0] - way.over_seeds[arm]
+            variance -= shares / (of_arm * baseline)
+            by_mean = way.over_seeds[arm] / ((of_arm + baseline) / 2) ** 2
+            own[arm] = max(variance, by_mean)
+            scale = own[arm] / by_mean / ((of_arm + baseline) / 2) ** 2
+            seeds[arm] = scale * shared.over_seeds[arm]
+        images, residual = found.over_images, found.residual
+        both = np.maximum(np.maximum(seeds + images - residual, seeds), images)
+        assert found.errors[3][0] == pytest.approx(np.sqrt(both), abs=EXACT)
+        alone = np.where(shared.is_apart, np.sqrt(own), np.sqrt(both))
+        assert found.errors[4][0] == pytest.approx(alone, abs=EXACT)
+        assert found.errors[5][0] == pytest.approx(found.errors[2][0], abs=EXACT)
+        assert found.seeds_factor.max() > 1.1
+
+
+def test_logarithms_are_never_surer_than_by_the_mean_error() -> None:
+    ways, levels = ratios_of_drawn_errors()
+    logs = [as_log_ratio(way, level) for way, level in zip(ways, levels, strict=True)]
+    once = [replace(log, seeds_factor=np.ones(4)) for log in logs]
+    found, before = overall(logs), overall(once)
+    assert (found.half_width() >= before.half_width()).all()
+    assert (found.p_value >= before.p_value).all()
+    assert (found.half_width() > 1.02 * before.half_width()).any()
+
+
+def test_more_degrees_of_freedom_by_a_larger_variance_leave_no_narrower_interval() -> None:
+    by_seed = np.array([-0.06, -0.03, 0.0])[:, None]
+    levels = Levels(np.asarray(0.1), np.asarray(0.0), np.asarray(0.0), 1_000)
+    large, small = (
+        as_log_ratio(two_way(np.tile(by_seed * scale, (1, 1_000))), levels) for scale in (1.0, 0.2)
+    )
+    once = [replace(log, seeds_factor=np.asarray(1.0)) for log in (large, small)]
+    as_large = replace(small, seeds_factor=large.over_seeds / small.over_seeds)
+    found = overall([once[0], as_large])
+    by_first, by_second = (half_width_by((found.errors[place],), 0.95) for place in (0, 3))
+    assert by_second < by_first
+    assert found.half_width() == overall(once).half_width()
+
+
+def test_seeds_whose_difference_agrees_add_nothing_to_its_logarithm() -> None:
+    agreeing = two_way(np.tile(np.repeat([-1.0, 0.0], [30, 70]), (3, 1)))
+    levels = Levels(np.asarray(0.6), np.asarray(0.001), np.asarray(0.001), 100)
+    assert as_log_ratio(agreeing, levels).seeds_factor == 1
 
 
 def test_data_sets_like_these_are_judged_by_a_t_test_over_data_sets() -> None:
