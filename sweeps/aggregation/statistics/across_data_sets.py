@@ -235,16 +235,19 @@ class LogRatio(TwoWay):
 
     Attributes:
         seeds_factor: How many times as large the second variance over seeds is, at least 1.
+        shared_factor: The same of the shared one. Not `seeds_factor`, which is far too large where
+            few seeds of both arms happen to move together.
     """
 
     seeds_factor: Float[np.ndarray, "..."] = field(kw_only=True)
+    shared_factor: Float[np.ndarray, "..."] = field(kw_only=True)
 
     @property
     def errors(self) -> Errors:
         """Those of `TwoWay` by the first variance over seeds, then by the second."""
         shared = self.shared
         if shared is not None:
-            shared = replace(shared, over_seeds=np.asarray(shared.over_seeds * self.seeds_factor))
+            shared = replace(shared, over_seeds=np.asarray(shared.over_seeds * self.shared_factor))
         over_seeds = np.asarray(self.over_seeds * self.seeds_factor)
         second = replace(self, over_seeds=over_seeds, shared=shared)
         return (*super().errors, *super(LogRatio, second).errors)
@@ -263,7 +266,12 @@ def as_log_ratio(way: TwoWay, levels: Levels) -> LogRatio:
     logarithms = scaled(way, levels.per_error(way.mean))
     parts = {each.name: getattr(logarithms, each.name) for each in fields(logarithms)}
     parts["mean"] = levels.log_ratio(way.mean)
-    return LogRatio(**parts, seeds_factor=levels.seeds_factor(way.mean, way.over_seeds))
+    shared = way.shared.over_seeds if way.shared else way.over_seeds
+    return LogRatio(
+        **parts,
+        seeds_factor=levels.seeds_factor(way.mean, way.over_seeds),
+        shared_factor=levels.seeds_factor(way.mean, shared),
+    )
 
 
 def with_rare_images(way: TwoWay) -> TwoWay:

@@ -115,34 +115,48 @@ def ratios_of_drawn_errors() -> tuple[list[TwoWay], list[Levels]]:
     return ways, levels
 
 
-def test_a_logarithm_varies_over_seeds_by_each_error_over_its_own_mean() -> None:
+def variance_of_logarithm(
+    way: TwoWay, level: Levels, arm: int, over_seeds: float, *, by_own_error: bool = True
+) -> float:
+    """Return what seeds add to an arm's logarithm by a variance of its difference."""
+    baseline = level.baseline[0] + 1 / (2 * level.num_images)
+    error = baseline + way.mean[arm]
+    by_mean = over_seeds / ((error + baseline) / 2) ** 2
+    of_arm, of_baseline = level.of_arm[arm], level.of_baseline[0]
+    by_own = of_arm / error**2 + of_baseline / baseline**2
+    by_own -= (of_arm + of_baseline - over_seeds) / (error * baseline)
+    return max(by_own, by_mean) if by_own_error else by_mean
+
+
+@pytest.mark.parametrize("by_own_error", [False, True])
+def test_logarithms_hold_by_the_mean_error_and_by_each_error_of_its_own(by_own_error: bool) -> None:
     for way, level in zip(*ratios_of_drawn_errors(), strict=True):
         found, shared = as_log_ratio(way, level), way.shared
         assert shared is not None
-        seeds, own = np.empty(4), np.empty(4)
-        for arm in range(4):
-            baseline = level.baseline[0] + level.num_images**-1 / 2
-            of_arm = baseline + way.mean[arm]
-            variance = level.of_arm[arm] / of_arm**2 + level.of_baseline[0] / baseline**2
-            shares = level.of_arm[arm] + level.of_baseline[0] - way.over_seeds[arm]
-            variance -= shares / (of_arm * baseline)
-            by_mean = way.over_seeds[arm] / ((of_arm + baseline) / 2) ** 2
-            own[arm] = max(variance, by_mean)
-            scale = own[arm] / by_mean / ((of_arm + baseline) / 2) ** 2
-            seeds[arm] = scale * shared.over_seeds[arm]
+        own, seeds = (
+            np.array(
+                [
+                    variance_of_logarithm(way, level, arm, each[arm], by_own_error=by_own_error)
+                    for arm in range(4)
+                ]
+            )
+            for each in (way.over_seeds, shared.over_seeds)
+        )
         images, residual = found.over_images, found.residual
         both = np.maximum(np.maximum(seeds + images - residual, seeds), images)
-        assert found.errors[3][0] == pytest.approx(np.sqrt(both), abs=EXACT)
-        alone = np.where(shared.is_apart, np.sqrt(own), np.sqrt(both))
-        assert found.errors[4][0] == pytest.approx(alone, abs=EXACT)
-        assert found.errors[5][0] == pytest.approx(found.errors[2][0], abs=EXACT)
+        alone = np.where(shared.is_apart, own, both)
+        errors = found.errors[3:] if by_own_error else found.errors[:3]
+        for (error, _), expected in zip(errors, (both, alone, images), strict=True):
+            assert error == pytest.approx(np.sqrt(expected), abs=EXACT)
         assert found.seeds_factor.max() > 1.1
+        assert found.shared_factor.max() > 1.1
+        assert shared.is_apart.any()
 
 
 def test_logarithms_are_never_surer_than_by_the_mean_error() -> None:
     ways, levels = ratios_of_drawn_errors()
     logs = [as_log_ratio(way, level) for way, level in zip(ways, levels, strict=True)]
-    once = [replace(log, seeds_factor=np.ones(4)) for log in logs]
+    once = [replace(log, seeds_factor=np.ones(4), shared_factor=np.ones(4)) for log in logs]
     found, before = overall(logs), overall(once)
     assert (found.half_width() >= before.half_width()).all()
     assert (found.p_value >= before.p_value).all()
