@@ -230,8 +230,8 @@ class LogRatio(TwoWay):
     """Differences as logarithms of ratios, judged by two variances over seeds.
 
     One is that of the difference over the mean of both errors, the other divides each error by its
-    own. The larger one alone does not always say less: joined with those of other data sets it may
-    add more degrees of freedom than it adds to the error.
+    own. An interval by the larger one alone may be the narrower: joined with those of other data
+    sets a variance may add more degrees of freedom than it adds to the error.
 
     Attributes:
         seeds_factor: How many times as large the second variance over seeds is, at least 1.
