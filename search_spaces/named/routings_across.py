@@ -12,8 +12,8 @@ Difference: each paper has a body, data and a training of its own; here they sha
 the data sets show the same digits, which Overall allows for.
 
 EM's temperature and cost are those of `routing_controls`; nothing is tuned here. Nothing is
-downloaded. For a first look: `--epochs 2`, or `--only digits`. The same on six published data
-sets, for a GPU: `routings_across_full`.
+downloaded. 60 trainings, 9 minutes on two cores. For a first look: `--epochs 2`, or `--only
+digits`. The same on six published data sets, for a GPU: `routings_across_full`.
 """
 
 from typing import Any
