@@ -155,7 +155,7 @@ def _draw_cell(axes: "Axes", place: int, comparison: Comparison, factor: float) 
     if comparison.way is None:
         _draw_line(axes, place, alone, factor, color=GREY, lw=1.2, ls=_DASHES)
     else:
-        _draw_line(axes, place, comparison.simultaneous, factor, color=BLUE, lw=0.8)
+        _draw_together(axes, place, comparison.simultaneous, factor, colour=BLUE)
         _draw_line(axes, place, alone, factor, color=BLUE, lw=2.6)
     face = colour if comparison.is_different else "white"
     look: dict[str, Any] = {"marker": "o", "ms": 5, "mec": colour, "mew": 1.2, "mfc": face}
@@ -166,13 +166,27 @@ def _draw_overall(
     axes: "Axes", place: int, overall: OverallComparison, difference: Interval
 ) -> None:
     """Draw a diamond from one end of the interval to the other."""
-    _draw_line(axes, place, overall.simultaneous, percent(1), color=_BLACK, lw=0.8)
+    _draw_together(axes, place, overall.simultaneous, percent(1), colour=_BLACK)
     mean = difference.mean or 0.0
     ends = [mean if end is None else end for end in (difference.low, difference.high)]
     corners = [percent(value) for value in (ends[0], mean, ends[1], mean)]
     face = _BLACK if overall.is_different else "white"
     heights = [place, place - 0.25, place, place + 0.25]
     axes.fill(corners, heights, facecolor=face, edgecolor=_BLACK, lw=1.1, zorder=4)
+
+
+def _draw_together(
+    axes: "Axes", place: int, interval: Interval | None, factor: float, *, colour: str
+) -> None:
+    """Draw an interval that holds for all together, up to the frame: it sets no limits.
+
+    Those of few seeds may be several times as wide as all that is to be seen.
+    """
+    from matplotlib.lines import Line2D
+
+    if interval is not None and interval.low is not None and interval.high is not None:
+        ends = [factor * interval.low, factor * interval.high]
+        axes.add_artist(Line2D(ends, [place, place], color=colour, lw=0.8, zorder=3))
 
 
 def _draw_line(
