@@ -175,15 +175,15 @@ def check_columns_together(
     Raises:
         ValueError: If two have unlike tasks or the same test images, or share only some seeds.
     """
-    for (one, base), (other, other_base) in combinations(bases.items(), 2):
+    for (name, base), (other, other_base) in combinations(bases.items(), 2):
         if (task := base.data.task.kind) != (other_task := other_base.data.task.kind):
             raise ValueError(
-                f"The data sets '{one}' and '{other}' have unlike tasks ({task} and {other_task}), "
+                f"The data sets '{name}' and '{other}' have unlike tasks ({task} and {other_task}), "
                 f"whose errors are not comparable: declare a sweep for each task."
             )
         if _all_images(base.data) == _all_images(other_base.data):
             raise ValueError(
-                f"The data sets '{one}' and '{other}' are the same data: leave one out, or vary "
+                f"The data sets '{name}' and '{other}' are the same data: leave one out, or vary "
                 f"their difference as an arm."
             )
     check_seeds(seeds)
@@ -226,10 +226,10 @@ def check_seeds(seeds: Mapping[str, Sequence[int]]) -> None:
     """
     if len({frozenset(of_data_set) for of_data_set in seeds.values()}) == 1:
         return
-    for one, other in combinations(seeds, 2):
-        if common := {*seeds[one]} & {*seeds[other]}:
+    for name, other in combinations(seeds, 2):
+        if common := {*seeds[name]} & {*seeds[other]}:
             raise ValueError(
-                f"The data sets '{one}' and '{other}' have seed {min(common)} in common: give all "
+                f"The data sets '{name}' and '{other}' have seed {min(common)} in common: give all "
                 f"data sets the same '{SEEDS}', or each other numbers."
             )
 
