@@ -178,8 +178,8 @@ def check_columns_together(
     for (name, base), (other, other_base) in combinations(bases.items(), 2):
         if (task := base.data.task.kind) != (other_task := other_base.data.task.kind):
             raise ValueError(
-                f"The data sets '{name}' and '{other}' have unlike tasks ({task} and {other_task}), "
-                f"whose errors are not comparable: declare a sweep for each task."
+                f"The data sets '{name}' and '{other}' have unlike tasks ({task} and "
+                f"{other_task}), whose errors are not comparable: declare a sweep for each task."
             )
         if _all_images(base.data) == _all_images(other_base.data):
             raise ValueError(

@@ -17,8 +17,8 @@ from sweeps.aggregation.rendering.notebook_pieces import (
     summary,
     value_text,
 )
-from sweeps.aggregation.results.across_results import sweeps_by_data_set
 from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.data_set_sweeps import sweeps_by_data_set
 from sweeps.aggregation.results.ranking import RankedArm, ranking, without_place
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.results.varied_settings import Setting, varied_settings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, cast
 from capsmodel.metrics import HEALTH, Metric, find_metric
 from capsmodel.spelling import hint
 from sweeps.aggregation.rendering.table import Value
-from sweeps.aggregation.results.across_results import sweeps_by_data_set
+from sweeps.aggregation.results.data_set_sweeps import sweeps_by_data_set
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.results.varied_settings import setting_value
 from sweeps.aggregation.tables.trials_table import (

@@ -14,8 +14,8 @@ from sweeps.aggregation.comparison.arm_matching import (
     text_of_differences,
 )
 from sweeps.aggregation.frames import joined_frames, with_units
-from sweeps.aggregation.results.across_results import sweeps_by_data_set
 from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
+from sweeps.aggregation.results.data_set_sweeps import sweeps_by_data_set
 from sweeps.aggregation.results.mean_errors import mean_of, trials_of_error
 from sweeps.aggregation.results.prediction_files import read_predictions
 from sweeps.aggregation.results.predictions import Predictions

@@ -19,7 +19,8 @@ from sweeps.aggregation.rendering.result_files import write_results
 from sweeps.aggregation.report.drawn_figures import DrawnFigures
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.report.making_across import make_report_across
-from sweeps.aggregation.results.across_results import read_across, sweeps_by_data_set
+from sweeps.aggregation.results.across_results import read_across
+from sweeps.aggregation.results.data_set_sweeps import sweeps_by_data_set
 from sweeps.aggregation.results.sweep_results import read_results
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.storage.folder import Folder

@@ -22,11 +22,8 @@ from sweeps.aggregation.rendering.latex import caption_text
 from sweeps.aggregation.rendering.renderers import FRAGMENT, FRAGMENT_SIGNATURE, RENDERERS, render
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.report.making_across import make_report_across, numbers_across
-from sweeps.aggregation.results.across_results import (
-    ResultsAcross,
-    read_across,
-    sweeps_by_data_set,
-)
+from sweeps.aggregation.results.across_results import ResultsAcross, read_across
+from sweeps.aggregation.results.data_set_sweeps import sweeps_by_data_set
 from sweeps.aggregation.results.sweep_results import Results, read_results
 from sweeps.aggregation.verification.tex_files import Macro, Paper, TexFile
 from sweeps.records.errors import BadInput

@@ -90,7 +90,7 @@ def status(
 
 def _of_data_sets(name: str, storage: str | None, tracking_uri: str | None) -> list[str]:
     """Return the sweeps of the data sets of a sweep across several, none of any other sweep."""
-    from sweeps.aggregation.results.across_results import sweeps_by_data_set
+    from sweeps.aggregation.results.data_set_sweeps import sweeps_by_data_set
     from sweeps.tracking.opening import open_to_read
 
     return [*sweeps_by_data_set(open_to_read(tracking_uri, storage), name).values()]

@@ -76,7 +76,7 @@ def _check_one_data_set(name: str, options: LaunchOptions) -> None:
     Raises:
         BadInput: If it is asked for some data sets, or has the name of a sweep across several.
     """
-    from sweeps.aggregation.results.across_results import sweeps_by_data_set
+    from sweeps.aggregation.results.data_set_sweeps import sweeps_by_data_set
     from sweeps.execution.launch_process.launch_lock import readable_places
     from sweeps.tracking.opening import open_store
 

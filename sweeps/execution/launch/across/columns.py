@@ -9,7 +9,7 @@ from capsmodel.settings.messages import explain
 from capsmodel.spelling import unknown
 from search_spaces.data_set_columns import DATA, SEEDS, check_seeds, first_seed_of
 from search_spaces.sweep import ColumnSweep, Sweep
-from sweeps.aggregation.results.across_results import newest_part
+from sweeps.aggregation.results.data_set_sweeps import newest_part
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.plan.definition import DeclaredSweep
 from sweeps.records.errors import BadInput

@@ -12,7 +12,7 @@ from search_spaces.plans.search import Search
 from search_spaces.sweep import ColumnSweep, Sweep
 from sweeps.aggregation.rendering.notebook_pieces import block, summary
 from sweeps.aggregation.report import write_report
-from sweeps.aggregation.results.across_results import column_manifests
+from sweeps.aggregation.results.data_set_sweeps import column_manifests
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.launch.across.columns import (
