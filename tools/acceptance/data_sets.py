@@ -318,14 +318,19 @@ class Together:
         return overall([self._averaged(scales, is_log=True)])
 
     def _averaged(self, scales: Sequence[Float[np.ndarray, "..."]], *, is_log: bool) -> TwoWay:
-        by_seed, errors = 0.0, 0.0
+        by_seed, own_by_seed, errors = 0.0, 0.0, 0.0
         for column, scale in zip(self.columns, scales, strict=True):
             of_arms = column.errors
             by_seed = by_seed + scale[..., None] * (of_arms[:, 1:] - of_arms[:, :1])
             mean = of_arms.mean(axis=-1, keepdims=True) + 1 / (2 * column.images)
-            errors = errors + (of_arms / mean if is_log else of_arms)
+            relative = of_arms / mean
+            own_by_seed = own_by_seed + relative[:, 1:] - relative[:, :1]
+            errors = errors + (relative if is_log else of_arms)
         num, seeds = len(self.columns), self.columns[0].errors.shape[-1]
         over_seeds = (np.asarray(by_seed) / num).var(axis=-1, ddof=1) / seeds
+        if is_log:
+            own_seeds = (np.asarray(own_by_seed) / num).var(axis=-1, ddof=1) / seeds
+            over_seeds = np.where(over_seeds > 0, np.maximum(over_seeds, own_seeds), 0.0)
         own = own_variances(np.asarray(errors) / num)
         ways = [column.log_way if is_log else column.way for column in self.columns]
         return share_seeds(averaged(ways, over_seeds, seeds), own[:, 1:], own[:, 0])

@@ -68,6 +68,7 @@ class _Part:
         images_of: As of `ArmOnData`.
         pairs: What `way` is of; None where it is not needed.
         width: How much wider that interval is than one that is looked at once.
+        errors: Of the arm and of the baseline, by seed; lost ones as guesses.
     """
 
     way: TwoWay
@@ -75,6 +76,7 @@ class _Part:
     images_of: tuple[str, ...]
     pairs: PairedErrors | None = None
     width: float = 1.0
+    errors: tuple[Float[np.ndarray, " seeds"], Float[np.ndarray, " seeds"]] | None = None
 
     def on(self, scale: Scale) -> TwoWay:
         if scale == "points":
@@ -204,7 +206,14 @@ def _at_its_look(
 ) -> _Part:
     assert cell.comparison is not None
     width = float(width_at(way, cell.comparison.look.confidence(1)))
-    return _Part(scaled(way, np.asarray(width)), _levels(cell, seeds), cell.images_of, pairs, width)
+    return _Part(
+        scaled(way, np.asarray(width)),
+        _levels(cell, seeds),
+        cell.images_of,
+        pairs,
+        width,
+        _errors_by_seed(cell, seeds),
+    )
 
 
 def _paired(cell: ArmOnData, *, lost_as_chance: bool = False) -> PairedErrors:
@@ -214,18 +223,27 @@ def _paired(cell: ArmOnData, *, lost_as_chance: bool = False) -> PairedErrors:
 
 
 def _levels(cell: ArmOnData, seeds: Sequence[int]) -> Levels:
-    """Return the errors of both arms by some seeds, lost ones as guesses."""
+    """Return what makes a difference by some seeds a ratio."""
+    arm, baseline = _errors_by_seed(cell, seeds)
     first = next(iter(cell.baseline.by_image.values()))
-    arm, baseline = (
-        np.array([measured.errors.get(seed, first.guess) for seed in seeds])
-        for measured in (cell.arm, cell.baseline)
-    )
     return Levels(
         baseline=np.asarray(baseline.mean()),
         of_baseline=np.asarray(baseline.var(ddof=1) / len(seeds)),
         of_arm=np.asarray(arm.var(ddof=1) / len(seeds)),
         num_images=len(first.values),
     )
+
+
+def _errors_by_seed(
+    cell: ArmOnData, seeds: Sequence[int]
+) -> tuple[Float[np.ndarray, " seeds"], Float[np.ndarray, " seeds"]]:
+    """Return the errors of the arm and of the baseline by some seeds, lost ones as guesses."""
+    guess = next(iter(cell.baseline.by_image.values())).guess
+    arm, baseline = (
+        np.array([measured.errors.get(seed, guess) for seed in seeds])
+        for measured in (cell.arm, cell.baseline)
+    )
+    return arm, baseline
 
 
 def _common(cells: Sequence[ArmOnData]) -> list[int]:
@@ -253,17 +271,31 @@ def _parts_in_common(cells: Sequence[ArmOnData], *, lost_as_chance: bool = False
 
 
 def _averaged(parts: Sequence[_Part], num: int, scale: Scale, *, is_rare: bool = False) -> TwoWay:
-    """Return differences whose seeds are averaged over data sets first."""
-    by_seed = _by_seed(parts, num, scale)
+    """Return differences whose seeds are averaged over data sets first.
+
+    Those of ratios are judged by the larger of two variances over seeds: with differences divided
+    by the mean of both errors, and with each error divided by its own.
+    """
+    over_seeds, num_seeds = _over_seeds(parts, _by_seed(parts, num, scale))
+    if scale == "percent":
+        larger = np.maximum(over_seeds, _over_seeds(parts, _own_by_seed(parts, num))[0])
+        over_seeds = np.where(over_seeds > 0, larger, over_seeds)
+    ways = _ways(parts, scale)
+    if not is_rare:
+        return averaged(ways, over_seeds, num_seeds, num)
+    rare = averaged([*map(with_rare_images, ways)], over_seeds, num_seeds, num)
+    return replace(rare, over_seeds=np.asarray(np.maximum(rare.over_seeds, rare.residual)))
+
+
+def _over_seeds(
+    parts: Sequence[_Part], by_seed: Float[np.ndarray, " seeds"]
+) -> tuple[Float[np.ndarray, ""], int]:
+    """Return the variance over seeds of a mean of differences, and of how many."""
     first = parts[0].pairs
     assert first is not None
     twice = np.repeat(by_seed[:, None], 2, axis=1)  # images do not matter to what seeds add
     seeds = replace(first, differences=twice, objects=None).two_way()
-    ways = _ways(parts, scale)
-    if not is_rare:
-        return averaged(ways, seeds.over_seeds, seeds.num_seeds, num)
-    rare = averaged([*map(with_rare_images, ways)], seeds.over_seeds, seeds.num_seeds, num)
-    return replace(rare, over_seeds=np.asarray(np.maximum(rare.over_seeds, rare.residual)))
+    return seeds.over_seeds, seeds.num_seeds
 
 
 def _by_seed(parts: Sequence[_Part], num: int, scale: Scale) -> Float[np.ndarray, " seeds"]:
@@ -271,6 +303,18 @@ def _by_seed(parts: Sequence[_Part], num: int, scale: Scale) -> Float[np.ndarray
         part.width * part.factor(scale) * part.pairs.differences.mean(axis=1)
         for part in parts
         if part.pairs
+    ]
+    return np.sum(by_data_set, axis=0) / num
+
+
+def _own_by_seed(parts: Sequence[_Part], num: int) -> Float[np.ndarray, " seeds"]:
+    """Return differences of errors of which each is divided by its own mean."""
+    by_data_set = [
+        part.width * (arm / (arm.mean() + half) - baseline / (baseline.mean() + half))
+        for part in parts
+        if part.errors is not None
+        for arm, baseline in [part.errors]
+        for half in [1 / (2 * part.levels.num_images)]
     ]
     return np.sum(by_data_set, axis=0) / num
 
