@@ -1,5 +1,6 @@
 """A sweep: a named set of trials with one purpose."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from types import MappingProxyType
@@ -282,7 +283,7 @@ class Sweep(Settings):
                 sweep=self.name,
                 data_set=data_set,
                 data_sets=tuple(self.across),
-                definition=trial_key(self.base, 0),
+                definition=self._definition,
                 images_of=base.data.images_of,
                 table=self.across_table,
             )
@@ -301,6 +302,12 @@ class Sweep(Settings):
             raise ValueError(f"Data set '{data_set}': {explain(error)}") from error
         except ValueError as error:
             raise ValueError(f"Data set '{data_set}': {error}") from error
+
+    @property
+    def _definition(self) -> str:
+        """Hash of the base and of the code of the user's parts, which arms may use."""
+        versions = sorted((part.__name__, str(part.protocol_version)) for part in self.parts)
+        return hashlib.sha256(f"{trial_key(self.base, 0)} {versions}".encode()).hexdigest()[:20]
 
     def _seeds_of_column(self, data_set: str, declared: object) -> object:
         first = first_seed_of(data_set)

@@ -361,7 +361,7 @@ class PartOfAcross(FrozenValue):
         sweep: Name of the sweep across data sets.
         data_set: Name of this data set.
         data_sets: Names of all, in the order of the table's columns.
-        definition: Key of the base that all data sets change.
+        definition: Hash of the base that all data sets change, and of the user's parts.
         images_of: Names of the data sets whose images this one shows, changed or not.
         table: The table over all data sets.
         revision: Raised by each launch that changes data sets or table: the largest one counts.

@@ -62,7 +62,7 @@ def make_report_across(results: ResultsAcross) -> Report:
     read = {name: _recorded(each, recorders[name]) for name, each in results.launched.items()}
     as_read = replace(results, columns={**results.columns, **read})
     section, compared = _section(as_read)
-    alarms = tuple(map(Needed, _unlike_launches(read, unlike_arms(_measured_data_sets(as_read)))))
+    alarms = tuple(map(Needed, _unlike_launches(_measured_data_sets(as_read))))
     notes = tuple(_notes(as_read))
     departures = " ".join(_departures(read))
     tables = tuple(
@@ -156,25 +156,27 @@ def _measured(name: str, results: Results | None, declared: DataSetsTable) -> Me
     key = _evaluation_key(manifest, declared.primary_of)
     if declared.primary_of and not key:
         return MeasuredDataSet(name, ())  # whose report says that it has no such evaluation
+    arms_here = _compared_arms(results)
     arms = (
         primary_table(
-            manifest, results.arms, results.wrong_images, results.predictions, evaluation_key=key
+            manifest, arms_here, results.wrong_images, results.predictions, evaluation_key=key
         )
         if key
-        else tested_arms(_compared_arms(results), results.predictions)
+        else tested_arms(arms_here, results.predictions)
     )
     compared = None
     if plan is not None and plan.seeds_at_looks and arms:
-        is_judged = plan.judged_by == key
-        beside = [] if is_judged else comparisons_beside_looks(manifest, [arms])[0]
-        compared = tuple(comparisons_at_looks(manifest, arms) if is_judged else beside)
+        if plan.judged_by == key:
+            compared = tuple(comparisons_at_looks(manifest, arms))
+        else:
+            compared = tuple(comparisons_beside_looks(manifest, [arms])[0])
     return MeasuredDataSet(
         name,
         tuple(arms),
         planned_seeds=manifest.planned_seeds,
         slacks=tuning_slacks(manifest, results.predictions),
         images_of=manifest.part_of.images_of if manifest.part_of else (),
-        launched_as=_launched_as(manifest),
+        launched_as=_launched_as(manifest, key),
         changes=_changes(manifest),
         at_looks=compared,
     )
@@ -261,21 +263,18 @@ def _not_launched(results: ResultsAcross) -> Iterator[str]:
         yield f"{', '.join(missing)} {was} not launched."
 
 
-def _unlike_launches(results: Mapping[str, Results], arms: Sequence[str]) -> Iterator[str]:
-    """Yield which data sets and arms are not those of one sweep, and so have no overall verdict.
-
-    Args:
-        results: Of each data set.
-        arms: Those that change other settings on one data set than on another.
-    """
-    known = {name: _launched_as(each.manifest) for name, each in results.items()}
+def _unlike_launches(data_sets: Sequence[MeasuredDataSet]) -> Iterator[str]:
+    """Yield which data sets and arms are not those of one sweep, and so have no overall verdict."""
+    known = {each.name: each.launched_as for each in data_sets if each.arms}
+    if not known:
+        return
     first, again = next(iter(known)), "Run the sweep again on all data sets."
     if others := [name for name in known if known[name] != known[first]]:
         yield (
             f"{listed(others, len(others))}: launched with another base or other options than "
             f"{first}. {again}"
         )
-    if arms:
+    if arms := unlike_arms(data_sets):
         yield f"Not the same arm on all data sets: {listed(arms, len(arms))}. {again}"
 
 
@@ -290,13 +289,18 @@ def _departures(results: Mapping[str, Results]) -> Iterator[str]:
         yield f"{on_some}{sentence}"
 
 
-def _launched_as(manifest: Manifest) -> str:
-    """Return what data sets of one table have in common: the base, and changes by the launch."""
+def _launched_as(manifest: Manifest, evaluation_key: str) -> str:
+    """Return what data sets of one table have in common.
+
+    That is the base with the code of the user's parts, what the launch changed, the margin, and the
+    evaluation whose primary figure is compared.
+    """
     departures = {
         path: pair[1] for path, pair in manifest.departures.items() if path not in _OF_ONE_PLAN
     }
     base = manifest.part_of.definition if manifest.part_of else ""
-    return json.dumps([base, departures], sort_keys=True)
+    known = [base, departures, manifest.margin_points, evaluation_key]
+    return json.dumps(known, sort_keys=True)
 
 
 def _changes(manifest: Manifest) -> dict[str, str]:

@@ -139,7 +139,7 @@ def overall_ways(
         shares_seeds: Whether the data sets have seed numbers in common.
 
     Returns:
-        One an arm; None where the data sets have fewer than three seeds in common.
+        One per arm; None where the data sets have fewer than three seeds in common.
     """
     if not shares_seeds:
         return [_apart(cells) for cells in arms]

@@ -305,7 +305,7 @@ def like_these(log_ratios: Float[np.ndarray, "... data_sets"]) -> OverallDiffere
     Seeds and images of each data set are in what it differs from the others by.
 
     Args:
-        log_ratios: Of an arm's error over the baseline's, one a data set.
+        log_ratios: Of an arm's error over the baseline's, for each data set.
     """
     num = log_ratios.shape[-1]
     spread = log_ratios.std(axis=-1, ddof=1)

@@ -225,6 +225,7 @@ def looks_fields(sweep: Sweep) -> dict[str, Any]:
     decisive += [judged_by, sweep.margin]
     num_data_sets = len(sweep.part_of.data_sets) if isinstance(sweep, ColumnSweep) else 1
     decisive += [num_data_sets] * (num_data_sets > 1)
+    decisive += [looks.first_seed] * (looks.first_seed > 0)
     plan = {
         "kind": sweep.plan.kind,
         "definition": hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:20],
