@@ -14,7 +14,7 @@ from capsmodel.settings.profiles import value_at
 from capsmodel.spelling import unknown
 from search_spaces.plans.base import Arm, Plan
 from search_spaces.plans.search import Search
-from search_spaces.tables import DataSetsTable, column_sweep_name
+from search_spaces.tables import NAMES_OF_REPORTS, DataSetsTable, column_sweep_name
 
 DATA = "data"
 SEEDS = "seeds"
@@ -24,8 +24,6 @@ _FEWEST_DATA_SETS = 2
 _MOST_FIRST_SEEDS = 9_000
 _SEEDS_BETWEEN = 1_000
 _LONGEST_NAME = 64
-NAMES_OF_REPORTS = ("cost", "trials")
-"""Every report has files of these names."""
 _OF_THE_SAME_IMAGES = {"split_seed": None, "train_fraction": 1.0, "fraction": 1.0}
 
 _NAME = re.compile(r"[A-Za-z0-9][^\x00-\x1f\x7f/\\]{0,39}")

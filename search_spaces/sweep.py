@@ -380,17 +380,9 @@ class Sweep(Settings):
             ValueError: If an arm is not valid.
         """
         arms = self.plan.build(self)
-        self.check_arms(arms)
         if self.split_seeds:
             check_arms_with_splits(self.base, arms)
         return arms
-
-    def check_arms(self, arms: Sequence[Arm]) -> None:
-        """Check arms against what the sweep says of them beyond its plan.
-
-        Raises:
-            ValueError: For the first that is not allowed.
-        """
 
     def proposed(self, name: str, settings: Mapping[str, Any]) -> Arm:
         """Return an arm that the plan proposes.
@@ -461,13 +453,15 @@ class ColumnSweep(Sweep):
     part_of: PartOfAcross
     settings: dict[str, Any]
 
-    def check_arms(self, arms: Sequence[Arm]) -> None:
-        """Check that no arm varies what the data set sets.
+    def initial_arms(self) -> tuple[Arm, ...]:
+        """Return the arms that exist before anything runs.
 
         Raises:
-            ValueError: For the first setting that both set.
+            ValueError: If one is not valid, or varies what the data set sets.
         """
+        arms = super().initial_arms()
         check_arms_of_column(self.part_of.data_set, self.settings, self.base, arms)
+        return arms
 
 
 def _check_options(name: str, plan: Plan, options: Mapping[str, object]) -> None:

@@ -51,6 +51,8 @@ GridMetric = Annotated[
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
+NAMES_OF_REPORTS = ("cost", "trials")
+"""Every report has files of these names."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 

@@ -16,6 +16,7 @@ from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.results.varied_settings import setting_value
 from sweeps.aggregation.tables.trials_table import (
     COST_COLUMNS,
+    DATA_SET,
     RESULT_COLUMNS,
     SPLIT_COLUMN,
     setting_column,
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sweeps.aggregation.results.predictions import SplitPredictions
-
-DATA_SET = "data_set"
-"""The first column of a frame over several data sets."""
 
 SWEEP = "sweep"
 """The first column of a frame over several sweeps."""

@@ -1,10 +1,11 @@
 """Tests of sweeps across data sets: each data set is a sweep of its own."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from capsmodel.config import TrainingConfig
+from capsmodel.losses import Loss
 from capsmodel.models import ConvNet
 from capsmodel.search_range import Floats
 from search_spaces.data_set_columns import first_seed_of
@@ -209,6 +210,18 @@ def test_an_arm_that_varies_what_a_data_set_sets_is_refused(settings: dict[str, 
     sweep = across(plan=plan, across={**ACROSS, "digits": {"data": "digits", **settings}})
     with pytest.raises(ValueError, match="and the data set 'digits' sets"):
         sweep.columns()["digits"].arms()
+
+
+def test_code_of_a_users_part_is_part_of_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mine(Loss):
+        kind: Literal["mine"] = "mine"
+
+    sweep = across(parts=(Mine,))
+    before = [column.part_of.definition for column in sweep.columns().values()]
+    monkeypatch.setattr(Mine, "protocol_version", "edited")
+    after = [column.part_of.definition for column in sweep.columns().values()]
+    assert len({*before}) == len({*after}) == 1
+    assert before != after
 
 
 def test_the_base_itself_is_no_data_set() -> None:

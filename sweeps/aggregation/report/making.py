@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from search_spaces.tables import CustomTable
+from search_spaces.tables import NAMES_OF_REPORTS, CustomTable
 from sweeps.aggregation.paper.style import Style, paper_sections, paper_texts, why_not_in_style
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.rendering.table import Needed, Table
@@ -25,8 +25,6 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import not_covered_text
 from sweeps.records.trial_record import SLUG, SLUG_WORDS, TrialRecord
 from sweeps.tracking.validation import deleted_trials_text
-
-_RESERVED = ("cost", "trials")
 
 
 def make_report(
@@ -115,10 +113,10 @@ def check_names(manifest: Manifest) -> None:
         if not SLUG.fullmatch(name):
             raise BadInput(f"'{name}' cannot be a file's name: {SLUG_WORDS}.")
     for name in names:
-        if name in _RESERVED or counts[name] > 1:
+        if name in NAMES_OF_REPORTS or counts[name] > 1:
             raise BadInput(
                 f"Two tables of sweep '{manifest.sweep}' would be written to '{name}': "
-                f"each needs a name of its own, other than {' and '.join(_RESERVED)}."
+                f"each needs a name of its own, other than {' and '.join(NAMES_OF_REPORTS)}."
             )
     if not names:
         raise BadInput(f"Sweep '{manifest.sweep}' declares no table.")

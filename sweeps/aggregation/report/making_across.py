@@ -42,11 +42,10 @@ from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.columns import departed
 from sweeps.aggregation.tables.cost_table import cost_table, mixtures
 from sweeps.aggregation.tables.data_sets_table import data_sets_section
-from sweeps.aggregation.tables.trials_table import trials_table
+from sweeps.aggregation.tables.trials_table import DATA_SET, trials_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import listed
 
-DATA_SET = "data_set"
 _OF_ONE_PLAN = {"seeds", "trials", "sampler", "scheduler", "cost"}
 
 

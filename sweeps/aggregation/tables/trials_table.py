@@ -37,6 +37,8 @@ COST_COLUMNS = (
     "record_id",
 )
 SPLIT_COLUMN = "split_seed"
+DATA_SET = "data_set"
+"""The first column of rows of several data sets."""
 MISSING = "missing"
 _OF_A_RECORD = tuple(
     name

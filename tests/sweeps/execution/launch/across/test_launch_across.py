@@ -13,9 +13,10 @@ from search_spaces.plans.until_decided import UntilDecided
 from search_spaces.tables import DataSetsTable
 from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.comparison import compare
-from sweeps.aggregation.frames import DATA_SET, trials
+from sweeps.aggregation.frames import trials
 from sweeps.aggregation.report.making_across import compared_across
 from sweeps.aggregation.results.across_results import read_across
+from sweeps.aggregation.tables.trials_table import DATA_SET
 from sweeps.execution.launch.across.launch_across import PlanAcross, plan_across
 from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch_options import LaunchOptions
