@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from capsmodel.config import TrainingConfig
+from capsmodel.data.user_files import MissingFilesError, missing_files_in
 from capsmodel.evaluation import EVALUATIONS, Evaluation
 from capsmodel.metrics import Metric
 from capsmodel.overrides import with_settings
@@ -229,7 +230,8 @@ class Sweep(Settings):
         if self.across:
             check_data_sets(self.across, self.name)
             check_search_across(self.plan, self.across)
-            columns = self.columns()
+            if not (columns := self.columns()):
+                self.check_files()
             check_columns_together(
                 {name: column.base for name, column in columns.items()},
                 {name: column.arm_seeds for name, column in columns.items()},
@@ -244,7 +246,8 @@ class Sweep(Settings):
     ) -> dict[str, "ColumnSweep"]:
         """Return the sweep of each data set by its name; none without `across`.
 
-        A search is of the first data set; on the others its best arms are compared with the base.
+        Data sets whose files are missing are left out, see `missing_files`. A search is of the
+        first data set; on the others its best arms are compared with the base.
 
         Args:
             confirmed: Of a search, the arms that it has confirmed: name -> path -> value. Without
@@ -253,10 +256,42 @@ class Sweep(Settings):
         Raises:
             ValueError: If that of a data set is not valid.
         """
-        columns: dict[str, ColumnSweep] = {}
+        columns = self._columns_or_missing_files(confirmed).items()
+        return {name: each for name, each in columns if isinstance(each, ColumnSweep)}
+
+    @property
+    def missing_files(self) -> dict[str, str]:
+        """Data set -> which of its files are missing, of those that cannot be launched for it."""
+        columns = self._columns_or_missing_files(_NONE_CONFIRMED).items()
+        return {name: str(each) for name, each in columns if isinstance(each, MissingFilesError)}
+
+    def check_files(self, data_sets: Iterable[str] | None = None) -> None:
+        """Check that the files of data sets are there.
+
+        Args:
+            data_sets: Names of data sets; None for all.
+
+        Raises:
+            ValueError: For the first whose files are missing.
+        """
+        missing = self.missing_files
+        for data_set in self.across if data_sets is None else data_sets:
+            if data_set in missing:
+                raise ValueError(f"Data set '{data_set}': {missing[data_set]}")
+
+    def _columns_or_missing_files(
+        self, confirmed: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, "ColumnSweep | MissingFilesError"]:
+        columns: dict[str, ColumnSweep | MissingFilesError] = {}
         for data_set in self.across:
             of_search = self._of_search(data_set, confirmed) if columns else {}
-            columns[data_set] = self._column(data_set, of_search)
+            try:
+                columns[data_set] = self._column(data_set, of_search)
+            except ValueError as error:
+                missing = missing_files_in(error)
+                if missing is None:
+                    raise
+                columns[data_set] = missing
         return columns
 
     def _of_search(

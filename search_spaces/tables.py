@@ -366,7 +366,9 @@ class PartOfAcross(FrozenValue):
         definition: Hash of the base that all data sets change, and of the user's parts.
         images_of: Names of the data sets whose images this one shows, changed or not.
         table: The table over all data sets.
-        revision: Raised by each launch that changes data sets or table: the largest one counts.
+        revision: Raised by each launch that changes data sets, table or `left_out`: the largest one
+            counts.
+        left_out: Data set -> why the last launch did not launch it.
     """
 
     sweep: FileName
@@ -376,6 +378,7 @@ class PartOfAcross(FrozenValue):
     images_of: Annotated[tuple[Text, ...], Field(max_length=10)] = ()
     table: DataSetsTable = DataSetsTable()
     revision: Annotated[int, Field(ge=1)] = 1
+    left_out: dict[Text, Annotated[str, StringConstraints(max_length=1000)]] = later({})
 
     @model_validator(mode="after")
     def _is_one_of_them(self) -> Self:

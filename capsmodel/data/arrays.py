@@ -14,6 +14,7 @@ from capsmodel.data.picture_files import Fit, eight_bits, fitted_array, white_of
 from capsmodel.data.user_files import (
     FoundFacts,
     Labelled,
+    MissingFilesError,
     UserFiles,
     check_classes,
     numbered_classes,
@@ -150,7 +151,7 @@ class Arrays(UserFiles):
 
 def _read(place: Path) -> _Read:
     if not place.is_file():
-        raise ValueError(f"There is no file '{place}': name an .npz file with {_EXPECTED}.")
+        raise MissingFilesError(f"There is no file '{place}': name an .npz file with {_EXPECTED}.")
     state = place.stat()
     return _read_once(place, state.st_size, state.st_ino, state.st_mtime_ns, state.st_ctime_ns)
 

@@ -28,6 +28,7 @@ from capsmodel.data.user_files import (
     FileState,
     FoundFacts,
     Labelled,
+    MissingFilesError,
     Side,
     UserFiles,
     check_classes,
@@ -213,7 +214,7 @@ def _pictures(place: Path) -> dict[str, Pictures]:
         ValueError: As in `ImageFolder.pictures`.
     """
     if not place.is_dir():
-        raise ValueError(
+        raise MissingFilesError(
             f"There is no folder '{place}': name one with a folder of pictures for each class."
         )
     if not (named := _split_folders(place)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from capsmodel.data.archive import data_root
 from capsmodel.data.image_folder import PictureFolder, Pictures, pictures_of_classes
 from capsmodel.data.picture_files import Fit
-from capsmodel.data.user_files import FoundFacts, Side, listed
+from capsmodel.data.user_files import FoundFacts, MissingFilesError, Side, listed
 
 _ADDRESS = "https://s3.amazonaws.com/fast-ai-imageclas/"
 _FOLDERS = {"train": "train", "test": "val"}
@@ -80,7 +80,7 @@ class TenOfImageNet(PictureFolder, ABC):
     def _of_part(self, folder: Path) -> Pictures:
         release = type(self).model_fields["path"].default
         if not folder.is_dir():
-            raise ValueError(
+            raise MissingFilesError(
                 f"There is no folder '{folder}' of '{self.kind}': fetch {_ADDRESS}{release}.tgz "
                 f"and unpack it in {data_root()}, or name the unpacked folder, data.path=..."
             )

@@ -26,6 +26,7 @@ from capsmodel.data.user_files import (
     FileState,
     FoundFacts,
     Labelled,
+    MissingFilesError,
     UserFiles,
     check_classes,
     file_states,
@@ -216,7 +217,7 @@ def _named(place: Path) -> dict[Path, re.Match[str] | None]:
         paths = sorted(path for path in folder.glob("*.parquet") if not is_hidden(path.name))
         if paths:
             return {path: _NAME.fullmatch(path.name) for path in paths}
-    raise ValueError(
+    raise MissingFilesError(
         f"There is no Parquet file in '{place}' or '{place / 'data'}': name the folder of files "
         f"such as train-00000-of-00002.parquet, or one file."
     )

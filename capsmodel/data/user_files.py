@@ -5,6 +5,7 @@ import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Shaped
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from capsmodel.data.archive import data_root
 from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
@@ -37,6 +38,20 @@ SPLITS = {
 Side = Annotated[int, Field(ge=1, le=4096)]
 Bits = Annotated[int, Field(ge=1, le=16)]
 TestFraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+class MissingFilesError(ValueError):
+    """There are no files where a data set has them."""
+
+
+def missing_files_in(error: BaseException | None) -> MissingFilesError | None:
+    """Return which files are missing, if that is what an error comes from."""
+    while error is not None and not isinstance(error, MissingFilesError):
+        details = error.errors() if isinstance(error, ValidationError) else ()
+        causes = [detail.get("ctx", {}).get("error") for detail in details]
+        missing = next((each for each in causes if isinstance(each, MissingFilesError)), None)
+        error = missing or error.__cause__
+    return error
 
 
 class FoundFacts(NamedTuple):
@@ -70,8 +85,9 @@ class UserFiles(DataSet, ABC):
 
     Names of classes, the shape of the images and which value is white are found in the files when
     the settings are made, and stand in the settings from then on: a record is read where there are
-    no files. Neither where the files lie nor what the classes are called is part of a trial's key,
-    which the images are, as they are when they have been scaled.
+    no files. Where there are none yet, whatever needs the images is refused. Neither where the
+    files lie nor what the classes are called is part of a trial's key, which the images are, as
+    they are when they have been scaled.
 
     Attributes:
         first: The setting that may be given without its name.
@@ -143,14 +159,15 @@ class UserFiles(DataSet, ABC):
     def image_shape(self) -> tuple[int, int, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Channels, height and width that were found."""
         if self.shape is None:
-            raise ValueError(self._pathless())
+            self._look()
+        assert self.shape is not None
         return self.shape
 
     @property
     def num_classes(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Number of the classes that were found."""
         if not self.classes:
-            raise ValueError(self._pathless())
+            self._look()
         return len(self.classes)
 
     @property
@@ -160,8 +177,22 @@ class UserFiles(DataSet, ABC):
 
     @model_validator(mode="after")
     def _find(self) -> "UserFiles":
+        if getattr(self, self.first):
+            with suppress(MissingFilesError):
+                self._look()
+        return self
+
+    def _look(self) -> None:
+        """Set what is found in the files, if it is not known.
+
+        Raises:
+            MissingFilesError: If there are none.
+            ValueError: If they cannot be used, or the settings do not say where they are.
+        """
         if not getattr(self, self.first):
-            return self
+            raise ValueError(
+                f"The data '{self.kind}' need a {self.first}: give it, data.{self.first}=..."
+            )
         place = self.place
         settings: dict[str, Any] = {"path": str(place)} if self.path and place.exists() else {}
         if self.shape is None or not self.classes:
@@ -183,10 +214,7 @@ class UserFiles(DataSet, ABC):
             settings["shape"] = (channels, self.size, self.size)
         for name, value in settings.items():
             object.__setattr__(self, name, value)  # the only change of frozen settings: no one has
-        return self  # seen them yet
-
-    def _pathless(self) -> str:
-        return f"The data '{self.kind}' need a {self.first}: give it, data.{self.first}=..."
+            # seen them yet, or nothing that needs the images could be made
 
     @property
     def place(self) -> Path:

@@ -162,6 +162,7 @@ def loaded_sweep(launchable: Launchable, changes: Changes) -> Sweep:
     """
     with _errors("", blames_returns=not changes.settings):
         sweep = changed_sweep(launchable, changes, ()).sweep
+        sweep.check_files()
     for each in _sweeps(sweep).values():
         with _errors(f"The plan of '{each.name}' fails"):
             each.initial_arms()

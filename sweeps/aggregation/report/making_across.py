@@ -42,6 +42,7 @@ from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.columns import departed
 from sweeps.aggregation.tables.cost_table import cost_table, mixtures
 from sweeps.aggregation.tables.data_sets_table import data_sets_section
+from sweeps.aggregation.tables.notes import reason_notes
 from sweeps.aggregation.tables.trials_table import DATA_SET, trials_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import listed
@@ -242,7 +243,8 @@ def _costs(results: ResultsAcross) -> Table:
 
 
 def _data_notes(results: Results) -> Iterator[str]:
-    """Yield alarms about splits and what is unusual in the images of a data set."""
+    """Yield what is missing and why, alarms about splits, and what is unusual in the images."""
+    yield from reason_notes(results.arms)
     yield from split_alarms(results.manifest, results.arms, results.predictions)
     yield from copies_across_splits(results.arms)
     yield from data_sentences(results.arms)
@@ -256,10 +258,15 @@ def _without_evaluation(results: ResultsAcross) -> Iterator[str]:
 
 
 def _not_launched(results: ResultsAcross) -> Iterator[str]:
-    missing = [name for name, each in results.columns.items() if each is None]
-    if missing:
-        was = "was" if len(missing) == 1 else "were"
-        yield f"{', '.join(missing)} {was} not launched."
+    unexplained: list[str] = []
+    for name, each in results.columns.items():
+        if reason := results.left_out.get(name):
+            yield f"The last launch left {name} out: {reason}"
+        elif each is None:
+            unexplained.append(name)
+    if unexplained:
+        was = "was" if len(unexplained) == 1 else "were"
+        yield f"{', '.join(unexplained)} {was} not launched."
 
 
 def _unlike_launches(data_sets: Sequence[MeasuredDataSet]) -> Iterator[str]:

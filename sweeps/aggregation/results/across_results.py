@@ -22,11 +22,13 @@ class ResultsAcross:
         sweep: Its name.
         columns: Data set -> its results in the order of the table, None where it was not launched.
         table: The table over all data sets, as the last launch declared it.
+        left_out: Data set -> why the last launch did not launch it.
     """
 
     sweep: str
     columns: Mapping[str, Results | None]
     table: DataSetsTable
+    left_out: Mapping[str, str]
 
     @property
     def launched(self) -> dict[str, Results]:
@@ -53,4 +55,5 @@ def read_across(store: RecordStore, sweep: str) -> ResultsAcross:
             for name in data_sets
         },
         table=newest.table if newest else DataSetsTable(),
+        left_out=newest.left_out if newest else {},
     )

@@ -136,7 +136,7 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(
 
 def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="There is no file "):
-        Arrays(tmp_path / "no.npz")
+        load_checked(Arrays(tmp_path / "no.npz"), "cpu")
     (tmp_path / "text.npz").write_text("x")
     np.save(tmp_path / "one.npy", IMAGES)
     torn = saved(tmp_path, images=IMAGES, labels=LABELS)

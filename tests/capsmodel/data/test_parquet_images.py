@@ -248,7 +248,7 @@ def test_a_folder_of_other_files_is_refused_in_one_sentence(
     for name in files:
         write(tmp_path / f"{name}.parquet", rows(12, 0))
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the sentence is compared below
-        ParquetImages(tmp_path)
+        load_checked(ParquetImages(tmp_path), "cpu")
     assert sentence.format(folder=tmp_path) in str(caught.value)
 
 

@@ -49,16 +49,17 @@ def columns_of(
     """
     sweep = declared.sweep
     _check_options(sweep, options)
+    for data_set in options.only or ():
+        if data_set not in sweep.across:
+            raise BadInput(unknown("data set", data_set, [*sweep.across]))
     try:
         named = sweep if options.name is None else sweep.changed(name=options.name)
-        columns = _revised(named.columns(_confirmed(launched)), launched)
+        named.check_files(options.only)
+        columns = _revised(named.columns(_confirmed(launched)), launched, named.missing_files)
     except ValidationError as error:
         raise BadInput(explain(error)) from error
     except ValueError as error:
         raise BadInput(str(error)) from error
-    for data_set in options.only or ():
-        if data_set not in columns:
-            raise BadInput(unknown("data set", data_set, [*columns]))
     launches = [
         LaunchedColumn(
             data_set,
@@ -138,18 +139,20 @@ def _options_on(
 
 
 def _revised(
-    columns: Mapping[str, ColumnSweep], launched: Mapping[str, Manifest]
+    columns: Mapping[str, ColumnSweep],
+    launched: Mapping[str, Manifest],
+    left_out: Mapping[str, str],
 ) -> dict[str, ColumnSweep]:
     """Return data sets with the revision of their table: a new one where it has changed."""
     newest = newest_part(launched)
-    part = next(iter(columns.values())).part_of
-    revision = newest.revision if newest else 1
-    if newest and (newest.data_sets, newest.table) != (part.data_sets, part.table):
-        revision += 1
+    part = next(iter(columns.values())).part_of.model_copy(update={"left_out": dict(left_out)})
+    revision = 1
+    if newest:
+        is_same = part == newest.model_copy(update={"data_set": part.data_set, "revision": 1})
+        revision = newest.revision + (not is_same)
+    changes = {"left_out": part.left_out, "revision": revision}
     return {
-        name: column.model_copy(
-            update={"part_of": column.part_of.model_copy(update={"revision": revision})}
-        )
+        name: column.model_copy(update={"part_of": column.part_of.model_copy(update=changes)})
         for name, column in columns.items()
     }
 

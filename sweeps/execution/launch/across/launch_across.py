@@ -176,18 +176,21 @@ def _launch_in_order(
         ended: Gets how the launch of each data set ended, or why it was refused.
     """
     started = time.monotonic()
-    data_sets = [column.data_set for column in _checked_columns(declared, options)]
-    for number, data_set in enumerate(data_sets, 1):
-        # a search has meanwhile confirmed the arms of the other data sets
-        columns = {column.data_set: column for column in _checked_columns(declared, options)}
-        column, name = columns[data_set], columns[data_set].declared.sweep.name
+    columns = {column.data_set: column for column in _checked_columns(declared, options)}
+    for number, data_set in enumerate(columns, 1):
         is_search = declared.sweep.plan.is_search
         if ended and is_search and awaits_search(_launched(declared, options)):
             ended[data_set] = BadInput("the search has not confirmed its best yet.")
             continue
-        print_line(f"Data set {number} of {len(data_sets)}: {data_set} ({name}).")
+        name = columns[data_set].declared.sweep.name
+        print_line(f"Data set {number} of {len(columns)}: {data_set} ({name}).")
         try:
-            ended[data_set] = result = launch(column.declared, _rest(column, started), policies)
+            if is_search:  # it has meanwhile confirmed the arms of the other data sets
+                current = {each.data_set: each for each in _checked_columns(declared, options)}
+                columns[data_set] = current[data_set]
+            ended[data_set] = result = launch(
+                columns[data_set].declared, _rest(columns[data_set], started), policies
+            )
         except SweepError as error:
             ended[data_set] = error
             print_line(_on(data_set, str(error)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from capsmodel.data import ImageFolder
 from search_spaces import ListedArms, Sweep
 from search_spaces.data_set_columns import first_seed_of
 from search_spaces.plans.until_decided import UntilDecided
@@ -23,6 +24,7 @@ from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.launch_process.launch_lock import sweep_lock
 from sweeps.execution.plan.definition import declared_sweep
 from sweeps.records.errors import BadInput
+from tests.capsmodel.data.pictures import write_classes
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.launch.launches import ADDRESS, Launches
 from tests.sweeps.execution.search.examples import RATE, confirm, search
@@ -147,6 +149,25 @@ def test_what_was_launched_unlike_has_no_overall_verdict(launches: Launches) -> 
     assert [part.data_sets for part in parts if part] == [("digits", "mapped", "KMNIST")] * 2
 
 
+def test_data_sets_with_unlike_margins_have_no_overall_verdict(launches: Launches) -> None:
+    launches.run()
+    launched(launches, across(margin_points=1.0), only=("digits",), replace=True)
+    results = compared_across(read_across(launches.store, "example"))
+    assert results.why_no_overall == "the data sets were launched with unlike bases or options"
+
+
+def test_looks_of_other_seeds_are_another_plan(launches: Launches) -> None:
+    definitions: list[str] = []
+    for first_seed in (0, 10):
+        looks = UntilDecided(first=3, most=4, first_seed=first_seed)
+        name = f"from-{first_seed}"
+        launched(launches, across(seeds=looks, name=name))
+        plan = launches.store.manifest(f"{name}--digits").plan
+        assert plan
+        definitions.append(plan.definition)
+    assert definitions[0] != definitions[1]
+
+
 def test_the_table_is_that_of_the_last_launch(launches: Launches) -> None:
     launches.run()
     table = DataSetsTable(ranks=True, published={"mapped": {"fast": 1.5}})
@@ -261,6 +282,34 @@ def test_a_data_set_that_cannot_be_launched_does_not_keep_the_others_from_theirs
     assert result.exit_code == 3
     assert result.num_trained == 6
     assert result.stop_reason.startswith("Data set 'digits': ")
+
+
+def test_a_table_says_why_a_data_set_has_no_results(launches: Launches, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    write_classes(folder, ("cat", "dog"), 20)
+    own = {"own": {"data": ImageFolder(folder, size=8)}}
+    assert launched(launches, across(DIGITS | own)).num_trained == 8
+    folder.rename(tmp_path / "elsewhere")
+    own = {"own": {"data": ImageFolder(folder, size=8)}}
+    for only in (None, ("own",)):
+        with pytest.raises(BadInput, match="There is no folder"):
+            launched(launches, across(DIGITS | own), only=only)
+    without = launched(launches, across(DIGITS | own), only=("digits",), add_seeds=(2,))
+    assert without.num_trained == 2
+    assert without.report
+    reason = f"The last launch left own out: There is no folder '{folder}'"
+    assert reason in " ".join(without.report.provenance.data)
+    (tmp_path / "elsewhere").rename(folder)
+    again = launched(launches, across(DIGITS | own), add_seeds=(2,))
+    assert again.num_trained == 2
+    assert again.report
+    assert "left own out" not in " ".join(again.report.provenance.data)
+
+
+def test_a_sweep_needs_the_files_of_one_data_set(tmp_path: Path) -> None:
+    gone = {name: {"data": ImageFolder(tmp_path / name)} for name in ("own", "other")}
+    with pytest.raises(ValueError, match="Data set 'own': There is no folder"):
+        across(gone)
 
 
 @pytest.mark.parametrize(
