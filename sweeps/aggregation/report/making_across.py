@@ -42,7 +42,6 @@ from sweeps.aggregation.results.sweep_results import Results
 from sweeps.aggregation.tables.columns import departed
 from sweeps.aggregation.tables.cost_table import cost_table, mixtures
 from sweeps.aggregation.tables.data_sets_table import data_sets_section
-from sweeps.aggregation.tables.notes import reason_notes
 from sweeps.aggregation.tables.trials_table import DATA_SET, trials_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import listed
@@ -243,8 +242,7 @@ def _costs(results: ResultsAcross) -> Table:
 
 
 def _data_notes(results: Results) -> Iterator[str]:
-    """Yield what is missing and why, alarms about splits, and what is unusual in the images."""
-    yield from reason_notes(results.arms)
+    """Yield alarms about splits and what is unusual in the images of a data set."""
     yield from split_alarms(results.manifest, results.arms, results.predictions)
     yield from copies_across_splits(results.arms)
     yield from data_sentences(results.arms)

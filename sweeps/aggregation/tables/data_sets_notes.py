@@ -23,6 +23,7 @@ from sweeps.aggregation.statistics.looks import ONLY_LOOK, SHARE_ALONE
 from sweeps.aggregation.tables import notes
 from sweeps.aggregation.tables.all_pairs_notes import EQUIVALENT
 from sweeps.aggregation.tables.columns import ILL_MARK, MISSED_MARK
+from sweeps.aggregation.tables.notes import reason_notes
 from sweeps.records.plain_text import listed, one_line, points_text, shortened
 
 NOTHING = "\N{EN DASH}"
@@ -117,6 +118,9 @@ def data_sets_notes(
     yield from _seeds(results, measured, tested, margin_points)
     yield from _identical(results)
     yield from _ranks(results)
+    for column in results.columns:
+        for reason in reason_notes([each.arm for each in column.arms.values()]):
+            yield f"{one_line(column.name)}: {reason}"
 
 
 def _marks(results: DataSetResults) -> Iterator[str]:
