@@ -110,13 +110,13 @@ def __getattr__(name: str) -> Any:
     """Load a public name from its home.
 
     Raises:
-        ImportError: If packages that only sweeps need are not installed.
+        ImportError: If packages that only sweeps need are not installed, or this is Windows.
     """
     if name not in _HOMES:
         raise AttributeError(f"module 'sweeps' has no attribute '{name}'")
     from importlib import import_module
 
-    import_module("sweeps.command").check_installed()
+    import_module("sweeps.command").prepare_process()
     return getattr(import_module(_HOMES[name]), name)
 
 

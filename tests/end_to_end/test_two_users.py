@@ -37,9 +37,10 @@ READING = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 class User:
     """A user of the system, by number alone, with a home and a folder to work in."""
 
-    def __init__(self, number: int, base: Path, umask: int) -> None:
+    def __init__(self, number: int, base: Path, umask: int, *, has_home: bool = True) -> None:
         self.number = number
         self.umask = umask
+        self.has_home = has_home
         self.folder = base / f"user-{number}"
         self.folder.mkdir(mode=0o700)
         os.chown(self.folder, number, GROUP)
@@ -47,10 +48,13 @@ class User:
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         who = [f"--reuid={self.number}", f"--regid={GROUP}", "--clear-groups"]
         script = Path(sys.executable).with_name("capsweep")
+        environment = clean_environment() | {"HOME": str(self.folder), "TMPDIR": "/tmp"}
+        if not self.has_home:
+            del environment["HOME"]
         return subprocess.Popen(
             ["setpriv", *who, *READING, str(script), *arguments],
             cwd=self.folder,
-            env=clean_environment() | {"HOME": str(self.folder), "TMPDIR": "/tmp"},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -141,3 +145,11 @@ def test_what_is_private_by_the_umask_stays_so(base: Path) -> None:
     made = {path: mode for path, mode in modes(cid.folder).items() if path.startswith("capsweep")}
     assert {"capsweep-store/mlflow.db", "capsweep-store/logs"} <= made.keys()
     assert [path for path, mode in made.items() if mode & 0o077] == []
+
+
+@pytest.mark.nightly  # test_without_sweeps.py has the home that such a user is given
+def test_a_number_without_a_name_and_a_home_runs_a_sweep_by_ray(base: Path) -> None:
+    dan = User(54304, base, PRIVATE, has_home=False)
+    file = write_sweep(base / "nameless.py", seeds=(0,), epochs=1)
+    assert "3 trained now, 3 of 3 cells filled" in dan.run("run", str(file))
+    assert "3 finished" in dan.run("status", "nameless")
