@@ -2,6 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Says every ten seconds how far an installation is: pip itself is silent for minutes while it
+# unpacks. What it downloads is put where it counts too, and not in /tmp, which may be small.
+SHOW_PROGRESS = mkdir -p .venv/downloads; export TMPDIR="$(CURDIR)/.venv/downloads"; \
+	(while sleep 10 <&- >&- 2>&-; kill -0 $$$$; do echo "  $$(du -sm .venv | cut -f1) MB are in .venv"; done) 2> /dev/null & \
+	progress=$$!; trap "kill $$progress; rm -rf .venv/downloads" EXIT;
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate \
 	--custom-compile-command "make lock"
 EC2 := tests/cluster/emulated_ec2
@@ -69,13 +74,14 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml requirements.txt
-	@echo "Installing into .venv (about a minute, once)"
-	$(INSTALL) --require-hashes --requirement requirements.txt
+	@echo "Installing into .venv, once: several GB and some minutes, see docs/install.md"
+	@$(SHOW_PROGRESS) $(INSTALL) --require-hashes --requirement requirements.txt
 	$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/installed-dev: .venv/installed requirements-dev.txt
-	$(INSTALL) --require-hashes --requirement requirements-dev.txt
+	@echo "Installing what the tests need into .venv"
+	@$(SHOW_PROGRESS) $(INSTALL) --require-hashes --requirement requirements-dev.txt
 	@touch $@
 
 # apart from .venv, as moto has its own wishes for what both need

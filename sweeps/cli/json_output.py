@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from sweeps.cli.answers import Shape
 
 _FLAG = "--json"
-JsonOption = Annotated[bool, typer.Option(_FLAG, help="Print one JSON object; see docs/json.md.")]
+JsonOption = Annotated[
+    bool,
+    typer.Option(
+        _FLAG, help="Print one JSON object; docs/json.md, which --version finds, has its fields."
+    ),
+]
 
 
 def is_json_requested() -> bool:

@@ -4,8 +4,9 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import files, version
 from itertools import groupby
+from pathlib import Path
 from textwrap import shorten
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
@@ -161,6 +162,7 @@ class _Command(TyperCommand):
 def _print_version(is_asked: bool) -> None:
     if is_asked:
         typer.echo(f"capsweep {version('capsweep')}")
+        typer.echo(f"Its pages, docs/*.md: {_docs()}")
         raise typer.Exit
 
 
@@ -174,3 +176,10 @@ def _options_of_all(
     quiet: QuietOption = False, verbose: VerboseOption = False, version: _VersionOption = False
 ) -> None:
     """Declare the options that may stand before a command. The command reads them itself."""
+
+
+def _docs() -> Path:
+    """Return the folder of the pages: the one that was installed, else the checkout's."""
+    installed = [file for file in files("capsweep") or () if file.match("docs/tour.md")]
+    tour = installed[0].locate() if installed else Path(__file__).parents[2] / "docs" / "tour.md"
+    return Path(str(tour)).resolve().parent

@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]
 _ROOT = Path(__file__).parents[2]
-_SENT = ("capsmodel", "search_spaces", "sweeps", "deploy", "pyproject.toml", "requirements.txt")
-_SENT += ("README.md", "LICENSE")  # what cluster.yaml mounts
+_SENT = ("capsmodel", "search_spaces", "sweeps", "deploy", "pyproject.toml", "setup.py")
+_SENT += ("requirements.txt", "README.md", "LICENSE")  # what cluster.yaml mounts
 _SUBMIT = (
     "capsweep submit quickstart --on cluster.yaml --gpus-per-trial 0 --cpus-per-trial 4 "
     "--max-concurrent 2 --price 1.01 --epochs 1"

@@ -1,6 +1,7 @@
 """The help of the whole program fits on one screen, and says which release this is."""
 
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,9 @@ def test_without_a_command_the_help_is_told_as_an_error(shell: Shell) -> None:
     assert answer.err == shell("--help").out
 
 
-def test_the_release_is_told(shell: Shell) -> None:
+def test_the_release_is_told_and_where_its_pages_are(shell: Shell) -> None:
     answer = shell("--version")
-    assert (answer.code, answer.out) == (0, f"capsweep {version('capsweep')}\n")
+    assert (answer.code, answer.err) == (0, "")
+    release, pages = answer.out.splitlines()
+    assert release == f"capsweep {version('capsweep')}"
+    assert Path(pages.removeprefix("Its pages, docs/*.md: "), "json.md").exists()

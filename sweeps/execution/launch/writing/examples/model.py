@@ -3,7 +3,8 @@
     capsweep check my_sweep.py   # try each part on a few images
     capsweep run my_sweep.py     # train, record, make tables; killed, it goes on
 
-Put your own network in the place of SmallNet. docs/yours.md says what else it may do.
+Put your own network in the place of SmallNet. docs/yours.md says what else it may do;
+`capsweep --version` says where that is.
 """
 
 from typing import Annotated
