@@ -1,4 +1,4 @@
-"""docs/cluster.md speaks of commands and options that there are."""
+"""The pages on clusters speak of commands and options that there are."""
 
 import json
 import re
@@ -8,7 +8,8 @@ import pytest
 from sweeps.cli.program import command_line
 from tests.pages import ROOT, expect_known, page
 
-TEXT = page("cluster")
+PAGES = ("cluster", "workstation", "slurm", "own_machines", "aws", "kubernetes")
+TEXT = "\n".join(map(page, PAGES))
 CONSOLE = "\n".join(re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)).replace("\\\n", " ")
 
 

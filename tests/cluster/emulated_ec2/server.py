@@ -3,7 +3,7 @@
     python server.py ADDRESS PORT NO_SPOT
 
 While the file NO_SPOT is there, no spot machine can be had. It prints lines of JSON: first the ids
-of an account that has what docs/cluster.md asks for, and then the machines and the keys of users
+of an account that has what docs/aws.md asks for, and then the machines and the keys of users
 whenever they have changed.
 """
 
