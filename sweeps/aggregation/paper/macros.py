@@ -15,6 +15,8 @@ from sweeps.aggregation.rendering.latex import caption_text, escape_latex
 from sweeps.aggregation.rendering.table import MINUS, Table
 
 STYLE_NAME = "capsweep.sty"
+PREAMBLE = r"\usepackage{booktabs,graphicx,amssymb} \usepackage{capsweep}"
+"""What the preamble of a paper needs for tables, figures and numbers of any sweep."""
 _SAFE = re.compile(r"[A-Za-z0-9.,:;!?'()\[\]/+=*<>|_-]")
 _LAST_CHARACTER = 0x10FFFF
 _ENCODED = re.compile(r"@([0-9A-F]{2,6})@")

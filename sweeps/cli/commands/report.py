@@ -113,9 +113,11 @@ def _print_made(made: "Report", into: str | None) -> None:
     if into is None:
         print_place(made)
         return
+    from sweeps.aggregation.paper.macros import PREAMBLE
+
     say(f"Written into {into}: {', '.join(path.name for path in made.paths)}.")
     names = [path.stem for path in made.paths if path.name.startswith("capsweep-")]
-    say(f"In the paper: \\usepackage{{capsweep}} \\input{{{names[0]}}}")
+    say(f"In the paper: {PREAMBLE} \\input{{{names[0]}}}")
 
 
 def _name_and_tables(text: str, name: str | None) -> tuple[str, tuple[type[Any], ...]]:
