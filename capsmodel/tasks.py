@@ -166,8 +166,8 @@ class SeveralClasses(Task):
         """Return labels as booleans.
 
         Raises:
-            ValueError: If they are not one number an image and class, one is neither 0 nor 1, or an
-                image has no class or more than `most`.
+            ValueError: If they are not one number per image and class, one is neither 0 nor 1, or
+                an image has no class or more than `most`.
         """
         if labels.ndim != 2 or labels.shape[1] != num_classes:
             raise ValueError(

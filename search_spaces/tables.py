@@ -287,7 +287,7 @@ class EvaluationsTable(DeclaredTable):
 
 
 class Curve(DeclaredTable):
-    """A metric over a coordinate of an evaluation: one line an arm, with a band.
+    """A metric over a coordinate of an evaluation: one line per arm, with a band.
 
     Attributes:
         x: Name of the coordinate, such as "epsilon" or "shift".

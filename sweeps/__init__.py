@@ -4,12 +4,12 @@
     sweeps.plan("quickstart")           say what that would do
     sweeps.plan_seeds("quickstart", 1)  say how many seeds find a difference of one point
     sweeps.best_configs("quickstart")   the arms, best first by validation error
-    sweeps.sweeps()                     a pandas frame, one row a sweep of the store
+    sweeps.sweeps()                     a pandas frame, one row per sweep of the store
     sweeps.status("quickstart")         how far a sweep is
-    sweeps.trials("quickstart")         a pandas frame, one row a trial
-    sweeps.curves("quickstart")         a pandas frame, one row an epoch of a trial
-    sweeps.predictions("quickstart")    a pandas frame, one row an image of a trial
-    sweeps.evaluations("quickstart")    a pandas frame, one row a metric of an evaluated trial
+    sweeps.trials("quickstart")         a pandas frame, one row per trial
+    sweeps.curves("quickstart")         a pandas frame, one row per epoch of a trial
+    sweeps.predictions("quickstart")    a pandas frame, one row per image of a trial
+    sweeps.evaluations("quickstart")    a pandas frame, one row per metric of an evaluated trial
     sweeps.compare("one", "another")    a pandas frame, arms of sweeps side by side
     sweeps.diff("ed5cdf", "41c09e")     in what two trials, or two sweeps, differ
     sweeps.report("quickstart")         its tables and figures, rebuilt from its records

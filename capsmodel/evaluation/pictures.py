@@ -106,7 +106,7 @@ def first_of_each_class(
         classes: Number of classes.
 
     Returns:
-        A row a class: `number` indices in the split's order, then that of the first image
+        One row per class: `number` indices in the split's order, then that of the first image
         after them that is classified wrongly; None for each that does not exist.
     """
     rows: list[list[int | None]] = []

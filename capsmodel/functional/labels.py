@@ -94,7 +94,7 @@ def multi_hot(
         beliefs: Beliefs that the labels belong to.
 
     Raises:
-        ValueError: If they are not one number an image and class, or in plain tensors on the CPU
+        ValueError: If they are not one number per image and class, or in plain tensors on the CPU
             one is neither 0 nor 1.
     """
     num_images, num_classes = beliefs.shape

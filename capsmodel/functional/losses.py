@@ -52,7 +52,7 @@ class HasBeliefs(Protocol):
 
 ClassWeights = Sequence[float | int] | Float[Tensor, " weights"]
 Reduction = Literal["mean", "sum", "none"]
-"""Of the images' losses: their mean, their sum, or one value an image."""
+"""Of the images' losses: their mean, their sum, or one value per image."""
 REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -79,7 +79,7 @@ def margin_loss(
         margins: Both margins, and the weight of the other classes.
         over_classes: "sum" adds up the classes, as the paper does; "half_mean" takes half their
             mean, as the authors' code does.
-        reduction: Over the images: "mean", "sum", or "none" for one value an image.
+        reduction: Over the images: "mean", "sum", or "none" for one value per image.
         class_weights: Multiplier of an image's loss for each class that it may have, a sequence or
             a tensor; none for 1. The mean is the plain one. An image of several
             classes has their mean weight.
@@ -131,7 +131,7 @@ def spread_loss(
         margin: By how much the true class should be longer.
         over_classes: "sum" adds up the classes, as the paper does; "mean" divides that by their
             number, as the authors' code does.
-        reduction: Over the images: "mean", "sum", or "none" for one value an image.
+        reduction: Over the images: "mean", "sum", or "none" for one value per image.
         class_weights: As of `margin_loss`.
 
     Raises:
@@ -180,7 +180,7 @@ def sigmoid_loss(
         from_logits: Whether beliefs are logits.
         halved_labels: Whether a class of the image is to be believed in by one half.
         over_classes: "sum" adds up the classes, "mean" takes their mean.
-        reduction: Over the images: "mean", "sum", or "none" for one value an image.
+        reduction: Over the images: "mean", "sum", or "none" for one value per image.
         class_weights: As of `margin_loss`.
 
     Raises:
@@ -318,7 +318,7 @@ def reduced(
 
     Args:
         losses: The loss of each image.
-        reduction: "mean", "sum", or "none" for one value an image.
+        reduction: "mean", "sum", or "none" for one value per image.
         is_class: Whether each image's label is a class; None where all are known to be.
     """
     check_choice("reduction", reduction, REDUCTIONS)

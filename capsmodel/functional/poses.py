@@ -124,7 +124,7 @@ def keep_class(
     poses: Float[Tensor, "batch classes pose"],
     labels: Integer[Tensor, " batch"] | Integer[Tensor, "batch several"],
 ) -> Float[Tensor, "batch classes*pose"] | Float[Tensor, "batch several classes*pose"]:
-    """Return all poses in one row an image, with those of every other class set to zero.
+    """Return all poses in one row per image, with those of every other class set to zero.
 
     Args:
         poses: Poses of the class capsules.

@@ -87,8 +87,8 @@ class Loss(Part, ABC):
             outputs: Of the network.
             labels: As of `loss`.
             progress: As of `loss`.
-            over_images: "mean", as in a training; or "sum", or "none" for one value an image, which
-                the losses of this package take here and in `loss`.
+            over_images: "mean", as in a training; or "sum", or "none" for one value per image,
+                which the losses of this package take here and in `loss`.
         """
         if over_images == "mean":
             return self.loss(outputs.lengths, labels, cast(float, progress))
@@ -104,7 +104,7 @@ class Loss(Part, ABC):
         """Return the loss as a module, to be called with beliefs and labels as PyTorch's own are.
 
         Args:
-            reduction: Over the images: "mean", "sum", or "none" for one value an image.
+            reduction: Over the images: "mean", "sum", or "none" for one value per image.
             class_weights: Multiplier of an image's loss for each class that it may have, a sequence
                 or a tensor; none for 1. The mean is the plain one. An image of several classes has
                 their mean weight.

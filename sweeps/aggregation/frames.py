@@ -176,7 +176,7 @@ def trials(
     *,
     where: None = None,
 ) -> "pd.DataFrame":
-    """Return a frame with one row a trial of the sweep, arms and seeds in the sweep's order.
+    """Return a frame with one row per trial of the sweep, arms and seeds in the sweep's order.
 
     Cells without a record are rows with the outcome "missing". Errors are fractions;
     `frame.attrs["units"]` gives the unit of each column that has one. `chose_arms` is True where
@@ -319,7 +319,7 @@ def curves(
     metrics: str | Sequence[str] | None = None,
     where: None = None,
 ) -> "pd.DataFrame":
-    """Return a frame with one row an epoch of each trial, and a column a metric.
+    """Return a frame with one row per epoch of each trial, and one column per metric.
 
     Its columns: sweep, where all are asked for, arm, seed, trial_key, chose_arms (as in `trials`),
     epoch (from 1), and the metrics; what an epoch did not record is NaN. Trials stand in the
@@ -415,7 +415,7 @@ def predictions(
     *,
     split: Literal["test", "validation"] = "test",
 ) -> "pd.DataFrame":
-    """Return a frame with one row an image of each finished trial, in the sweep's order.
+    """Return a frame with one row per image of each finished trial, in the sweep's order.
 
     One that the sweep's scheduler stopped has none, whoever trained it on.
 
@@ -464,11 +464,11 @@ def predictions(
 def evaluations(
     name: str, tracking_uri: str | RecordStore | None = None, storage: str | None = None
 ) -> "pd.DataFrame":
-    """Return a frame with one row a metric of each evaluated trial, in the sweep's order.
+    """Return a frame with one row per metric of each evaluated trial, in the sweep's order.
 
     Its columns: arm, seed, trial_key, chose_arms (as in `trials`), evaluation, evaluation_key,
-    metric, curve, unit and split of the metric, value, and a column a coordinate: `epsilon` is 0.1
-    where a metric was measured at epsilon = 0.1, and NaN where it is at no point of that axis.
+    metric, curve, unit and split of the metric, value, and one column per coordinate: `epsilon` is
+    0.1 where a metric was measured at epsilon = 0.1, and NaN where it is at no point of that axis.
     Fractions are as recorded: 0.02 is 2 %. What a sweep's scheduler stopped has no rows.
 
     Args:
@@ -578,7 +578,7 @@ def _place(record: TrialRecord) -> Place:
 def sweeps(
     tracking_uri: str | RecordStore | None = None, storage: str | None = None
 ) -> "pd.DataFrame":
-    """Return a frame with one row a sweep of the store, by name.
+    """Return a frame with one row per sweep of the store, by name.
 
     Its columns: sweep, description, tags ("a, b"), note, kind ("design" or "search"), numbers of
     arms, of cells, of cells that there will be in the end, and of those whose trials are finished,

@@ -104,7 +104,7 @@ class _Program(TyperGroup):
 
 
 def _help_lines() -> list[str]:
-    """Return a line a command; the first of each group begins with the group's name."""
+    """Return one line per command; the first of each group begins with the group's name."""
     first = max(len(command.group) for command in COMMANDS.values()) + 2
     second = max(map(len, COMMANDS)) + 2
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST) - first - second

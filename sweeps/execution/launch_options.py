@@ -91,7 +91,7 @@ class LaunchOptions(Changes):
     )
     keep_state: bool | None = Field(
         default=None,
-        description="Keep what a longer training goes on from [default: up to 20 MB a trial].",
+        description="Keep what a longer training goes on from [default: up to 20 MB per trial].",
     )
     address: str | None = Field(
         default=None, description="Address of a running Ray cluster [default: start Ray here]."

@@ -144,7 +144,7 @@ def check_trials(storage: str | Path | None = None, tracking_uri: str | None = N
 
 
 def _notes() -> Folder:
-    """Return the folder of the notes, a file a sweep.
+    """Return the folder of the notes, one file per sweep.
 
     Raises:
         BadInput: If the user has no home.

@@ -50,7 +50,7 @@ def place_nominally(
 
 
 def run() -> None:
-    """Run a sweep as `capsweep run` does, with a GPU a trial that is not there."""
+    """Run a sweep as `capsweep run` does, with one GPU per trial that is not there."""
     file, _, address, _, storage = sys.argv[1:]
     folder = Path(storage)
     options = LaunchOptions(address=address, storage=folder, reports=folder, gpus_per_trial=1)

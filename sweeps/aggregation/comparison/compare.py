@@ -1,4 +1,4 @@
-"""A frame that compares sweeps: one row an arm of each, equal configurations together."""
+"""A frame that compares sweeps: one row per arm of each, equal configurations together."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,7 +103,7 @@ def compare(
     tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
 ) -> "pd.DataFrame":
-    """Return a frame with one row an arm of each sweep; arms that match stand together.
+    """Return a frame with one row per arm of each sweep; arms that match stand together.
 
     Arms match where their whole configs are equal, else where their names are. Its columns: arm
     (the name in the first of the sweeps that has it), sweep, own_name, matched_by ("config", "name"
@@ -112,7 +112,7 @@ def compare(
     images, without predictions or below three trials) and its standard deviation over seeds (sd),
     and differs_in: in what the arm differs between the sweeps, as `differences_of` defines it, the
     same in all rows of the arm and "" where nothing does. Nothing is tested across sweeps.
-    For one row an arm: `frame.pivot(index="arm", columns="sweep", values="mean")`. Sweeps across
+    For one row per arm: `frame.pivot(index="arm", columns="sweep", values="mean")`. Sweeps across
     data sets are compared on each data set that all of them have, which is then the first column.
 
     Args:

@@ -44,7 +44,7 @@ class ComparedSweeps:
     """Two sweeps side by side.
 
     Attributes:
-        table: A row an arm.
+        table: One row per arm.
         paths: Its files.
     """
 
@@ -106,7 +106,7 @@ def _arms(store: RecordStore, manifest: Manifest) -> tuple[ArmResults, ...]:
 
 
 def side_by_side(first: Manifest, second: Manifest, matched: Sequence[ArmMatch]) -> Table:
-    """Return a row a matched pair of arms, and one for each arm that stands alone."""
+    """Return one row per matched pair of arms, and one for each arm that stands alone."""
     return Table(
         name=f"compare-{second.sweep}",
         title=f"{first.sweep} beside {second.sweep}: test error by arm",

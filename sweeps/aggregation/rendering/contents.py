@@ -109,7 +109,7 @@ class Report:
     Attributes:
         provenance: What it was made from.
         sections: Those that the sweep declares, in its order.
-        trials: One row a trial, for programs.
+        trials: One row per trial, for programs.
         costs: What its trials took.
         shown: What a terminal is shown of the tables.
         mixtures: What the sweep mixes that costs depend on, such as devices; usually nothing.

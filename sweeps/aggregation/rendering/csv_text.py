@@ -17,7 +17,7 @@ def to_csv(table: Table) -> str:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
-    """Return rows as CSV with a header, one line a row.
+    """Return rows as CSV with a header, one line per row.
 
     Floats are written so that reading them gives the same number, None as nothing. A text that a
     spreadsheet would run as a formula gets an apostrophe before it.

@@ -1,6 +1,6 @@
 """Measured numbers as readers see them. Fractions become percent here, and nowhere else.
 
-Results, tables and figures hand over what the records hold, one value a seed.
+Results, tables and figures hand over what the records hold, one value per seed.
 """
 
 import math

@@ -361,7 +361,7 @@ def _state(cell: ManifestCell, records: Mapping[str, TrialRecord]) -> str:
 
 
 def runs_section(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
-    """Return a row a trial that has a record, and which versions they were trained with."""
+    """Return one row per trial that has a record, and which versions they were trained with."""
     rows = [
         _row(arm.arm.name, seed, trial)
         for arm in arms_as_trained(manifest, records)

@@ -106,7 +106,7 @@ class ArmResults:
         return {split: mean(some) for split, some in of_split.items()}
 
     def interval(self, values: Mapping[int, float]) -> Interval:
-        """Return the mean of one value a seed with its interval over seeds.
+        """Return the mean of one value per seed with its interval over seeds.
 
         Over splits, the mean of a split is one value, and the variance is enlarged because splits
         share images (see `two_way.over_splits`). With fewer than five splits there are no ends.

@@ -99,7 +99,7 @@ def paired_difference(
     """Return the mean of arm minus baseline over the seeds that both have, with its t interval.
 
     Args:
-        arm: One value a seed.
+        arm: One value per seed.
         baseline: The same for the arm compared with.
         confidence: As in `mean_interval`.
     """

@@ -189,7 +189,7 @@ def _show_the_same(ours: Predictions, theirs: Predictions) -> bool:
 def compared_table(
     manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison], name: str
 ) -> Table:
-    """Return one row an arm, in the manifest's order, compared with the baseline.
+    """Return one row per arm, in the manifest's order, compared with the baseline.
 
     Arms with identical results stand in one row for readers; programs get a row each, with all
     that the verdicts were made from. Holds only what trial keys decide: no times, devices or
@@ -224,7 +224,7 @@ def ablation_values(
     *,
     is_tuned: bool = False,
 ) -> Table:
-    """Return one row an arm. Errors are in percent, differences in percentage points.
+    """Return one row per arm. Errors are in percent, differences in percentage points.
 
     Args:
         arms: Arms of the sweep, in its order.

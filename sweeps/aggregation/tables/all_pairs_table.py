@@ -76,7 +76,7 @@ def make_ablation_with_pairs(declared: AblationTable, results: Results) -> Secti
 
 
 def all_pairs_table(manifest: Manifest, pairs: ArmPairs, name: str, ablation: str) -> Table:
-    """Return one row an arm, the smallest mean error first; programs get a row a pair.
+    """Return one row per arm, the smallest mean error first; programs get one row per pair.
 
     Args:
         manifest: The sweep's purpose and departures.
@@ -148,7 +148,7 @@ def _difference(row: PairRow, *, place: int) -> Cell:
 
 
 def pair_values(pairs: ArmPairs, name: str) -> Table:
-    """Return one row a pair of arms: those with identical results have rows of their own.
+    """Return one row per pair of arms: those with identical results have rows of their own.
 
     Differences are in percentage points, the first arm of a row minus the other.
     """

@@ -61,7 +61,7 @@ def compared_evaluation_table(
     *,
     of_test_errors: Sequence[Comparison] = (),
 ) -> Table:
-    """Return one row an arm, in the manifest's order; programs get one an arm and point as well.
+    """Return one row per arm, in the manifest's order; programs get one per arm and point as well.
 
     Args:
         manifest: The sweep's arms and margin.
@@ -186,7 +186,7 @@ def evaluation_values(
     name: str,
     of_test_errors: Sequence[Comparison] = (),
 ) -> Table:
-    """Return one row an arm and figure: the primary one and each point of its curve.
+    """Return one row per arm and figure: the primary one and each point of its curve.
 
     Fractions are in percent, differences in percentage points.
 

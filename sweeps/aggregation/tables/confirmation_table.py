@@ -56,7 +56,7 @@ def confirmation_table(
     name: str = "confirmation",
     predictions: Mapping[str, Predictions] | None = None,
 ) -> Table:
-    """Return one row a confirmed arm, in the search's order, on seeds that did not choose it.
+    """Return one row per confirmed arm, in the search's order, on seeds that did not choose it.
 
     Its test errors are held against the base's, which stands last and without a rank. Before the
     best are chosen there are no rows, and the first note says how far the search is. Holds only

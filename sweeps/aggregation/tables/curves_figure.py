@@ -114,7 +114,7 @@ def _notes(
     elif any(len(curve.seeds) > 1 for curve in drawn):
         yield "Line: mean over the seeds. Band: from the lowest to the highest seed."
     else:
-        yield "One seed an arm, no band."
+        yield "One seed per arm, no band."
     if manifest.search and len(curves) < len(manifest.arms):
         confirmation = manifest.search.confirmation
         against = (
@@ -221,7 +221,7 @@ def draw_legend(figure: "Figure", axes: "Axes", notes: str) -> None:
 
 
 def curves_data(name: str, curves: Sequence[ArmCurve], metric: Metric) -> Table:
-    """Return the numbers behind the lines: one row an arm and epoch. Fractions are in percent."""
+    """Return the numbers behind the lines: one row per arm and epoch. Fractions are in percent."""
     field = field_name(metric)
     header = ("arm", "epoch", "n", field, f"{field}_lowest", f"{field}_highest")
     rows = (

@@ -79,7 +79,7 @@ def data_sets_section(
     metric: Metric = TEST_ERROR,
     margin_points: float | None = None,
 ) -> Section:
-    """Return the table, its figures, and a table for programs of one row an arm and data set.
+    """Return the table, its figures, and a table for programs of one row per arm and data set.
 
     Args:
         results: The arms compared.
@@ -271,7 +271,7 @@ def _rank(row: DataSetsRow) -> Cell:
 
 
 def long_values(results: DataSetResults, declared: DataSetsTable, metric: Metric) -> Table:
-    """Return one row an arm and data set, in percent and percentage points."""
+    """Return one row per arm and data set, in percent and percentage points."""
     rows = [
         _names(results, name) | {"data_set": column.name} | _values(column, name, declared, metric)
         for name in _all_arms(results)
@@ -281,7 +281,7 @@ def long_values(results: DataSetResults, declared: DataSetsTable, metric: Metric
 
 
 def wide_values(results: DataSetResults, declared: DataSetsTable, metric: Metric) -> Table:
-    """Return one row an arm: the errors on each data set, and what holds over all of them."""
+    """Return one row per arm: the errors on each data set, and what holds over all of them."""
     fields = _fields([column.name for column in results.columns])
     few = ("n", "error_percent", "difference_points", "adjusted_p", "verdict", "published_percent")
     rows = list[dict[str, Value]]()

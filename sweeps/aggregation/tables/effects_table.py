@@ -111,7 +111,7 @@ def make_effects(declared: EffectsTable, results: Results) -> Section:
 def effects_table(
     manifest: Manifest, arms: Sequence[ArmResults], effects: Effects, name: str = "effects"
 ) -> Table:
-    """Return one row an effect: main effects first, then interactions.
+    """Return one row per effect: main effects first, then interactions.
 
     Programs get all that the verdicts were made from. Holds only what trial keys decide.
 
@@ -170,7 +170,7 @@ def _f_cell(place: int, effects: Effects) -> Cell:
 
 
 def effect_values(effects: Effects, name: str) -> Table:
-    """Return one row an effect. Effects are in percentage points of test error.
+    """Return one row per effect. Effects are in percentage points of test error.
 
     Args:
         effects: Effects of a design.
@@ -231,7 +231,7 @@ def _explained(place: int, effects: Effects) -> dict[str, Value]:
 
 
 def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
-    """Return one row a level of each setting. Nothing is bold: verdicts stand with the effects.
+    """Return one row per level of each setting. Nothing is bold: verdicts stand with the effects.
 
     Args:
         manifest: Manifest of a design of factors.

@@ -152,7 +152,7 @@ def evaluations_table(
     predictions: Mapping[str, Predictions] = _NOTHING,
     shown: Collection[tuple[str, str]] = (),
 ) -> Table:
-    """Return one row an evaluation, metric and arm, in the manifest's order, without comparisons.
+    """Return one row per evaluation, metric and arm, in the manifest's order, without comparisons.
 
     A trial that the sweep's scheduler stopped has none, nor has one that has not finished.
 

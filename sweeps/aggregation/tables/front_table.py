@@ -39,7 +39,7 @@ def make_front(declared: FrontTable, results: Results) -> Section:
 
 
 def front_table(front: FrontResults, manifest: Manifest, name: str = "front") -> Table:
-    """Return one row an arm of the front, the cheapest first, and then the base.
+    """Return one row per arm of the front, the cheapest first, and then the base.
 
     Programs read a row of each proposal that ran to full length. Holds only what trial keys decide.
 

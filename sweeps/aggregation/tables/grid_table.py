@@ -72,7 +72,7 @@ class _Grid:
 
 
 def make_grid(declared: GridTable, results: Results) -> Section:
-    """Return the grid as readers see it; programs read one row a place of it."""
+    """Return the grid as readers see it; programs read one row per place of it."""
     seen, read = grid_table(results.manifest, results.records, declared, results.predictions)
     table = replace(seen, for_programs=read)
     return Section(declared.name, declared.kind, tables=(table,))
@@ -84,7 +84,7 @@ def grid_table(
     spec: GridTable,
     predictions: Mapping[str, Predictions] | None = None,
 ) -> tuple[Table, Table]:
-    """Return a grid as readers see it, and the same with a row a place for programs.
+    """Return a grid as readers see it, and the same with one row per place for programs.
 
     Nothing is bold: whether ours and the published agree is for the reader to judge. Holds only
     what trial keys decide.

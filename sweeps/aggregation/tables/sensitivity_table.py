@@ -71,7 +71,7 @@ def make_sensitivity(declared: SensitivityTable, results: Results) -> Section:
 
 
 def sensitivity_tables(sensitivity: Sensitivity, name: str = "sensitivity") -> tuple[Table, ...]:
-    """Return one row a setting, the most important first; one row a value; one row a pair.
+    """Return one row per setting, the most important first; one row per value; one row per pair.
 
     The names of the others end in `-marginals` and `-pairs`; of pairs there is no table where
     there are none. All hold only what trial keys decide.
@@ -86,7 +86,7 @@ def sensitivity_tables(sensitivity: Sensitivity, name: str = "sensitivity") -> t
 
 
 def pairs_table(sensitivity: Sensitivity, name: str) -> Table:
-    """Return one row a pair, the most important first; programs read all of them."""
+    """Return one row per pair, the most important first; programs read all of them."""
     results = sensitivity.results
     table = Table(
         name=name,

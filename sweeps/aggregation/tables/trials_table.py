@@ -1,4 +1,4 @@
-"""One row a trial: `trials.csv`, which only trial keys decide, and the rows of frames."""
+"""One row per trial: `trials.csv`, which only trial keys decide, and the rows of frames."""
 
 from collections.abc import Mapping, Sequence
 

@@ -107,7 +107,7 @@ def _check(cluster: "ClusterFile") -> None:
     if cluster.storage is None:
         say("Workers come and go with the trials, so only the head was looked at: not checked.")
     if num_wrong:
-        say(f"{num_wrong} thing{'s' * (num_wrong > 1)} to mend before a sweep can rely on it.")
+        say(f"{num_wrong} problem{'s' * (num_wrong > 1)} to fix before a sweep can rely on it.")
         raise typer.Exit(1)
     say("Nothing is wrong.")
 

@@ -436,7 +436,7 @@ def gpu_lines(capacity: "Capacity") -> Iterator[str]:
         yield f"Trials share the GPUs by the memory that they need, at most {most}."
     else:
         gpus = f"{number:g} GPU{'s' * (number > 1)}" if number else "No GPU"
-        yield f"{gpus} a trial, {at_once} at once."
+        yield f"{gpus} per trial, {at_once} at once."
     for card in capacity.cards:
         yield f"GPU {card.label}: {card.described()}."
     if number != "auto" and any(card.is_shared for card in capacity.cards):

@@ -194,10 +194,10 @@ def test_what_hides_the_gpus_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         Room(Resources(gpus="auto"), machines=lambda: [SERVER], cards=tuple).capacity()
     monkeypatch.setattr(capacity, "this_machine", lambda: [Machine(cpus=8)])
     assert list(gpu_lines(capacity_of(Resources()))) == [
-        "No GPU a trial, 8 at once.",
+        "No GPU per trial, 8 at once.",
         "CUDA_VISIBLE_DEVICES is 5, and PyTorch sees no GPU: trials use the CPU.",
     ]
-    assert list(gpu_lines(capacity_of(Resources(gpus=0.0)))) == ["No GPU a trial, 8 at once."]
+    assert list(gpu_lines(capacity_of(Resources(gpus=0.0)))) == ["No GPU per trial, 8 at once."]
 
 
 @pytest.mark.parametrize(("num_seen", "is_said"), [(1, True), (2, False)], ids=["one", "both"])
