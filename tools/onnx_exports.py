@@ -1,4 +1,4 @@
-"""Which routings and models can be exported: the table of docs/implementations.md.
+"""Which routings and models can be exported, as docs/implementations.md says.
 
     pip install onnxscript onnxruntime
     python -m tools.onnx_exports
