@@ -212,12 +212,14 @@ class Ranking:
         num_deleted: Cells whose record was deleted in the tracking store.
         beyond_limits: Proposals of full length that are no candidates, each with the limits on what
             is measured that it does not keep.
+        sizes: A sentence on each arm whose width was matched to another's number of parameters.
     """
 
     configs: tuple[BestConfig, ...]
     without_place: tuple[ArmResults, ...] = ()
     num_deleted: int = 0
     beyond_limits: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
 
 
 def best_configs(
@@ -310,6 +312,8 @@ def ranked_configs(
         )
         for rank, arm in enumerate(ranked, start=1)
     )
+    from sweeps.aggregation.results.design_sentences import size_sentences  # it loads NumPy
+
     missing = [key for key in manifest.cell_keys().values() if key not in records]
     beyond = search_results(manifest, records).beyond_limits if manifest.search else ()
     return Ranking(
@@ -317,6 +321,7 @@ def ranked_configs(
         without_place(manifest, records),
         len(store.deleted(missing)),
         tuple(result.broken_text for result in beyond),
+        tuple(size_sentences(manifest)),
     )
 
 

@@ -18,6 +18,7 @@ def ranking_sentences(name: str, ranking: Ranking) -> Iterator[str]:
         yield from _of_places(configs)
         yield from _of_the_first(configs)
         yield from _of_ties(configs)
+        yield from ranking.sizes
     elif ranking.beyond_limits:
         yield f"No proposal of {name} that ran to full length keeps its limits."
     else:

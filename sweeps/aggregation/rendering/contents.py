@@ -147,20 +147,32 @@ class Report:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What a search has found, what stands above the first table, and above evaluations."""
-        tables = [table.lead for table in (*self.tables, *self.shown) if table.lead]
-        found, evaluated = (self._leads(kind) for kind in ("sensitivity", "evaluations"))
-        return tuple(dict.fromkeys((*found, *tables[:1], *evaluated)))
+        """What the tables with answers say above all else."""
+        return tuple(table.lead for table in self.answering)
 
-    def _leads(self, kind: str) -> list[str]:
+    @property
+    def answering(self) -> tuple[Table, ...]:
+        """The tables with the answers: of a search, the first one, and those of evaluations.
+
+        Those in which something is decided come first.
+        """
+        first = [table for table in (*self.tables, *self.shown) if table.lead][:1]
+        found, evaluated = (self._of_kind(kind) for kind in ("sensitivity", "evaluations"))
+        once = {table.lead: table for table in (*found, *first, *evaluated)}
+        return tuple(sorted(once.values(), key=lambda table: not table.is_decided))
+
+    def _of_kind(self, kind: str) -> list[Table]:
         sections = [section for section in self.sections if section.kind == kind]
-        return [table.lead for section in sections for table in section.tables if table.lead]
+        return [table for section in sections for table in section.tables if table.lead]
 
     @property
     def headline(self) -> str:
-        """The first answer, or what the sweep asks, or that there is none."""
+        """The first answer in a few words, or what the sweep asks, or that there is none."""
         no_answer = self.provenance.description or "There is no table with an answer in it."
-        return next(iter(self.answers), no_answer)
+        answers = (
+            table.headline.text if table.headline else table.lead for table in self.answering
+        )
+        return next(answers, no_answer)
 
     @property
     def html(self) -> str:

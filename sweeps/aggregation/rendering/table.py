@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sweeps.aggregation.rendering.notebook_pieces import (
     MINUS,
@@ -70,6 +70,17 @@ class Cell:
     is_bold: bool = False
 
 
+class Headline(NamedTuple):
+    """A table's answer in a few words.
+
+    Attributes:
+        is_decided: Whether something is shown: a difference, an equivalence, what matters.
+    """
+
+    text: str
+    is_decided: bool
+
+
 class Needed(str):
     """A note or lead without which a reader misreads ±, bold or a mark: it is never folded."""
 
@@ -83,6 +94,7 @@ class Table:
     Attributes:
         name: A slug: the name of its files.
         lead: A line that stands under the title, before all else.
+        headline: The answer in a few words, for the head of a page; None where there is none.
         notes: Sentences that stand under it, in the order of their weight.
         for_programs: What programs read in its place, where that has other rows.
     """
@@ -95,6 +107,7 @@ class Table:
     description: str = ""
     notes: tuple[str, ...] = ()
     for_programs: "Table | None" = None
+    headline: Headline | None = None
 
     def __post_init__(self) -> None:
         widths = [len(column.fields) for column in self.columns]
@@ -115,12 +128,27 @@ class Table:
         return tuple(runs) if any(text for text, _ in runs) else ()
 
     @property
+    def is_decided(self) -> bool:
+        """Whether its headline says that something is shown."""
+        return self.headline is not None and self.headline.is_decided
+
+    @property
     def main_notes(self) -> tuple[str, ...]:
         """All needed notes, filled up to six with the first others. They keep their order."""
         needed = [note for note in self.notes if isinstance(note, Needed)]
         others = [note for note in self.notes if not isinstance(note, Needed)]
         main = {*needed, *others[: max(0, MOST_NOTES - len(needed))]}
         return tuple(note for note in self.notes if note in main)
+
+    @property
+    def needed_notes(self) -> tuple[str, ...]:
+        """The notes that are never folded."""
+        return tuple(note for note in self.notes if isinstance(note, Needed))
+
+    @property
+    def other_notes(self) -> tuple[str, ...]:
+        """The notes that may be folded."""
+        return tuple(note for note in self.notes if not isinstance(note, Needed))
 
     @property
     def more_notes(self) -> tuple[str, ...]:

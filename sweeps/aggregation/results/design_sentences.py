@@ -1,10 +1,12 @@
 """A design in sentences: what its manifest tells before any training, and what cannot be found."""
 
+import json
 import string
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from capsmodel.metrics import percent
+from capsmodel.settings.profiles import KIND
 from capsmodel.spelling import names_by_reason, short_names
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
@@ -64,8 +66,20 @@ def size_sentences(manifest: Manifest) -> Iterator[str]:
         difference = f"{share:.1f} % {order} than" if share >= 0.05 else "within 0.05 % of"
         yield (
             f"{arm.name}: its width was chosen for {arm.num_parameters:,} parameters, {difference} "
-            f"{arm.matched_to} ({other:,})."
+            f"{arm.matched_to} ({other:,}). It has {_changes_text(arm)}."
         )
+
+
+def _changes_text(arm: ManifestArm) -> str:
+    """Return what sets an arm apart from the base, parts with all their settings."""
+    texts: list[str] = []
+    for path, value in arm.changes.items():
+        if isinstance(value, dict):
+            settings = [f"{name} {json.dumps(value[name])}" for name in value if name != KIND]
+            texts.append(f"{path} {value.get(KIND, '')} ({', '.join(settings)})")
+        else:
+            texts.append(f"{path} {value}")
+    return one_line("; ".join(texts))
 
 
 def tuning_sentences(manifest: Manifest) -> Iterator[str]:

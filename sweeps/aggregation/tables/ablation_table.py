@@ -48,6 +48,7 @@ from sweeps.aggregation.tables.columns import (
     verdict_of,
     with_departures,
 )
+from sweeps.aggregation.tables.headlines import comparison_headline
 from sweeps.aggregation.tables.notes import comparison_lead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
@@ -208,6 +209,7 @@ def compared_table(
         name=name,
         title=f"Ablation {manifest.sweep}: test error by arm",
         lead=comparison_lead(manifest, compared, arms),
+        headline=comparison_headline(compared, manifest.margin_points),
         description=one_line(manifest.description),
         columns=_COLUMNS,
         rows=rows_of(_COLUMNS, arm_rows(identical_groups(arms), compared)),

@@ -47,6 +47,7 @@ from sweeps.aggregation.tables.evaluations_notes import (
     evaluation_lead,
     evaluation_text,
 )
+from sweeps.aggregation.tables.headlines import evaluation_headline
 from sweeps.records.manifest import Manifest
 
 MOST_POINTS = 6
@@ -86,6 +87,7 @@ def compared_evaluation_table(
         name=name,
         title=f"Evaluation {evaluation_text(evaluated.evaluation)} of {manifest.sweep}, by arm",
         lead=evaluation_lead(manifest, evaluated),
+        headline=evaluation_headline(evaluated, manifest.margin_points),
         columns=(*_columns(evaluated), *of_points, *_LAST),
         rows=tuple(rows),
         notes=tuple(compared_notes(manifest, evaluated, f"{name}.csv", of_test_errors)),

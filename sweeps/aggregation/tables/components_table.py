@@ -14,6 +14,7 @@ from sweeps.aggregation.statistics.contrasts import ABSENT
 from sweeps.aggregation.tables.ablation_notes import ablation_notes
 from sweeps.aggregation.tables.ablation_table import ARM_COLUMN, ERROR_COLUMNS, ArmRow, arm_rows
 from sweeps.aggregation.tables.columns import with_departures
+from sweeps.aggregation.tables.headlines import comparison_headline
 from sweeps.aggregation.tables.notes import comparison_lead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
@@ -66,6 +67,7 @@ def components_table(
         name=name,
         title=f"Components {manifest.sweep}: test error by components",
         lead=comparison_lead(manifest, compared, arms),
+        headline=comparison_headline(compared, manifest.margin_points),
         description=one_line(manifest.description),
         columns=columns,
         rows=rows_of(columns, arm_rows([[arm] for arm in arms], compared)),

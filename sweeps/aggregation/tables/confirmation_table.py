@@ -33,6 +33,7 @@ from sweeps.aggregation.tables.columns import (
     with_departures,
 )
 from sweeps.aggregation.tables.confirmation_notes import confirmation_lead, confirmation_notes
+from sweeps.aggregation.tables.headlines import confirmation_headline
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import TrialRecord
@@ -78,6 +79,7 @@ def confirmation_table(
         name=name,
         title=f"Confirmation of {manifest.sweep}: the best arms on fresh seeds",
         lead=confirmation_lead(confirmed, manifest),
+        headline=confirmation_headline([*confirmed.compared.values()], len(confirmed.chosen)),
         description=one_line(manifest.description),
         columns=(
             *confirmation_columns(

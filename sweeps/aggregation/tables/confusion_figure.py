@@ -12,7 +12,8 @@ from sweeps.aggregation.rendering.figure_style import GREY, WIDTH_INCHES
 from sweeps.aggregation.results.class_names import class_name, class_names_in
 from sweeps.aggregation.results.sweep_results import Results
 from sweeps.records.manifest_evaluation import ManifestEvaluation
-from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.plain_text import listed, one_line, shortened
+from sweeps.records.suggested_command import SuggestedCommand
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 KIND = "confusion"
 _MOST_ARMS = 4
+_MOST_NAMED = 10
 _MOST_NUMBERED = 20  # classes: the numbers of more would not be read
 _SHOWN = 10
 _COLUMNS = 5
@@ -102,6 +104,28 @@ def confusion_figures(results: Results, name: str) -> tuple[Figure, ...]:
                 draw = partial(confusion_drawing, confused(trials), title)
                 figures.append(Figure(f"{name}-{KIND}-{len(figures) + 1}", draw))
     return tuple(figures)
+
+
+def confusion_notes(results: Results, num_figures: int) -> Iterator[str]:
+    """Yield which arms with confusions have no figure, as there are figures of the first few.
+
+    Args:
+        results: Those of the sweep.
+        num_figures: How many figures there are.
+    """
+    kinds = [each for each in results.manifest.evaluations if each.kind == KIND]
+    names = [
+        arm.shown_name
+        for evaluation in kinds
+        for arm in sorted(results.arms, key=lambda arm: not arm.is_baseline)
+        if results.find_arrays(arm.counted.values(), evaluation.evaluation_key)
+    ][num_figures:]
+    if names:
+        example = SuggestedCommand("show", "TRIAL", "--pictures")
+        yield (
+            f"Confusions are drawn of the first {num_figures} arms. Without a figure here: "
+            f"{listed(names, _MOST_NAMED)}. See {example.plain}."
+        )
 
 
 def _title(arm: str, evaluation: ManifestEvaluation, num_trials: int) -> str:

@@ -44,6 +44,7 @@ from sweeps.aggregation.tables.data_sets_notes import (
     data_sets_notes,
     is_alone_overall,
 )
+from sweeps.aggregation.tables.headlines import data_sets_headline
 from sweeps.aggregation.tables.published_notes import published_text
 from sweeps.records.plain_text import one_line
 
@@ -97,6 +98,7 @@ def data_sets_section(
         name=name,
         title=f"{one_line(title)}: {text} by arm and data set",
         lead=data_sets_lead(results),
+        headline=data_sets_headline(results),
         description=one_line(description),
         columns=columns,
         rows=rows_of(columns, rows),

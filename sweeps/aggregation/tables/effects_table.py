@@ -54,6 +54,7 @@ from sweeps.aggregation.tables.columns import (
 )
 from sweeps.aggregation.tables.effects_figure import effect_figures
 from sweeps.aggregation.tables.effects_notes import effect_lead, effect_name, effect_notes
+from sweeps.aggregation.tables.headlines import effects_headline
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 
@@ -125,6 +126,7 @@ def effects_table(
         name=name,
         title=f"Effects {manifest.sweep}: what each setting does to the test error",
         lead=effect_lead(effects),
+        headline=effects_headline(effects),
         description=one_line(manifest.description),
         columns=EFFECT_COLUMNS,
         rows=tuple(effect_row(place, effects) for place in range(len(effects.effects))),

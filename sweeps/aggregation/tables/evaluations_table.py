@@ -1,13 +1,13 @@
 """Results of evaluations, by arm."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from capsmodel.metrics import Metric
 from search_spaces.tables import Curve, EvaluationsTable
-from sweeps.aggregation.rendering.contents import Section
+from sweeps.aggregation.rendering.contents import Figure, Section
 from sweeps.aggregation.rendering.measured import MEAN_ENDS, heading, recorded_mean_cell
 from sweeps.aggregation.rendering.table import (
     Cell,
@@ -28,7 +28,7 @@ from sweeps.aggregation.tables.compared_evaluation_table import (
     coordinate_values,
     names_of_tables,
 )
-from sweeps.aggregation.tables.confusion_figure import confusion_figures
+from sweeps.aggregation.tables.confusion_figure import confusion_figures, confusion_notes
 from sweeps.aggregation.tables.coordinate_figure import evaluation_figure, is_of
 from sweeps.aggregation.tables.evaluations_notes import evaluation_text, recorded_notes
 from sweeps.records.manifest import Manifest
@@ -113,19 +113,21 @@ def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
         predictions=predictions,
         shown=shown_metrics(by_image.values()),
     )
+    confusions = confusion_figures(results, declared.name)
     return Section(
         declared.name,
         declared.kind,
         tables=(*compared, *([others] if others.rows or not compared else [])),
-        figures=(
-            *(
-                evaluation_figure(manifest, evaluation, name)
-                for name, evaluation in evaluated.items()
-                if evaluation.points and not _is_drawn_elsewhere(manifest, evaluation)
-            ),
-            *confusion_figures(results, declared.name),
-        ),
+        figures=(*_curves(manifest, evaluated), *confusions),
+        notes=tuple(confusion_notes(results, len(confusions))),
     )
+
+
+def _curves(manifest: Manifest, evaluated: Mapping[str, ComparedEvaluation]) -> Iterator[Figure]:
+    """Yield the figure of each evaluation that has points and no figure of its own elsewhere."""
+    for name, evaluation in evaluated.items():
+        if evaluation.points and not _is_drawn_elsewhere(manifest, evaluation):
+            yield evaluation_figure(manifest, evaluation, name)
 
 
 def shown_metrics(evaluated: Iterable[ComparedEvaluation]) -> set[tuple[str, str]]:

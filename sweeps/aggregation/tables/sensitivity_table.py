@@ -30,6 +30,7 @@ from sweeps.aggregation.sensitivity.sensitivity import (
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.columns import with_departures
+from sweeps.aggregation.tables.headlines import search_headline
 from sweeps.aggregation.tables.search_answer import next_question, search_lead, share_text
 from sweeps.aggregation.tables.search_figure import has_ended, history_figure, parallel_figure
 from sweeps.aggregation.tables.sensitivity_figure import (
@@ -139,6 +140,7 @@ def _importance_table(sensitivity: Sensitivity, name: str) -> Table:
         name=name,
         title=f"Sensitivity {sensitivity.results.sweep}: how much each setting matters",
         lead=search_lead(sensitivity),
+        headline=search_headline(sensitivity),
         columns=(
             Column("Setting", ("setting",), align="left"),
             Column("n", ("n", "num_counted")),

@@ -97,7 +97,6 @@ def results_page(report: Report) -> bytes:
     return _page(
         "report.html.jinja",
         report,
-        answers=report.answers or [report.headline],
         chapters=[*report.sections, *report.background],
     )
 
