@@ -71,6 +71,10 @@ RUN_BY: dict[str, dict[str, str | tuple[str, ...]]] = {
             f"{_WEIGHTS}::test_an_efficient_capsnet_has_the_weights_of_its_keras_file",
         ),
     },
+    "install": {
+        "console": "not run: it downloads gigabytes; tests/end_to_end/test_installed.py installs "
+        "the wheel and the sdist nightly"
+    },
     "kubernetes": {"console": _SUBMITS},
     "operations": {"console": "not run: it changes a running launch, or mails"},
     "own_machines": {"console": _SUBMITS},
@@ -94,6 +98,7 @@ RUN_BY: dict[str, dict[str, str | tuple[str, ...]]] = {
         ),
     },
     "searches": {
+        "console": "not run: test_new_command.py writes, plans and checks such a file",
         "python": "tests/test_searches_page.py::test_its_searches_can_be_declared_and_defined"
     },
     "slurm": {"console": _SUBMITS},
