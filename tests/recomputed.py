@@ -50,12 +50,8 @@ def recomputed(trials: Path, cells: Path, baseline: str) -> dict[str, dict[str, 
     parts = [_parts(wrong[group[0]], wrong[baseline]) for group in compared]
     shared = _shared([wrong[group[0]] for group in compared], wrong[baseline], parts)
     tested = [_tested(*both) for both in zip(parts, shared, strict=True)]
-    p_values = [test["p"] for test in tested]
-    order = sorted(range(len(tested)), key=p_values.__getitem__)
-    largest = 0.0
-    for step, place in enumerate(order):
-        largest = min(1.0, max(largest, tested[place]["p"] * (len(order) - step)))
-        tested[place]["adjusted_p"] = largest
+    for test, adjusted in zip(tested, _holm([test["p"] for test in tested]), strict=True):
+        test["adjusted_p"] = adjusted
     for group, of_group, own, of_all in zip(compared, tested, parts, shared, strict=True):
         mean = of_group["difference_points"]
         alone, together = (_half(own, of_all, level) for level in (0.95, 1 - 0.05 / len(compared)))
@@ -68,6 +64,27 @@ def recomputed(trials: Path, cells: Path, baseline: str) -> dict[str, dict[str, 
         for arm in group:
             rows[arm] |= of_group | ends
     return rows
+
+
+def verdicts(arms: list[dict[int, list[int]]], baseline: dict[int, list[int]]) -> list[float]:
+    """Return the adjusted p value of each arm; an arm with one below .05 is in bold.
+
+    Args:
+        arms: Error of each arm on each image, by seed.
+        baseline: The same of the baseline.
+    """
+    parts = [_parts(arm, baseline) for arm in arms]
+    both = zip(parts, _shared(arms, baseline, parts), strict=True)
+    return _holm([_tested(part, shared)["p"] for part, shared in both])
+
+
+def _holm(p_values: list[float]) -> list[float]:
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, largest = [0.0] * len(order), 0.0
+    for step, place in enumerate(order):
+        largest = min(1.0, max(largest, p_values[place] * (len(order) - step)))
+        adjusted[place] = largest
+    return adjusted
 
 
 def _of_arm(by_seed: dict[int, list[int]]) -> dict[str, float]:

@@ -13,6 +13,7 @@ import pytest
 
 from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.trial_key import trial_key
+from tests.capsmodel.data.pictures import write_classes
 from tests.pages import ROOT, commands, page, snippets
 from tests.recomputed import largest_difference, recomputed
 from tests.sweeps.cli.shell import Shell
@@ -20,9 +21,18 @@ from tests.waiting import PATIENCE_SECONDS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TOUR, SWEEPS = page("tour"), page("sweeps")
-SHARES, FROM_PYTHON = snippets(README)
+FIRST, FROM_PYTHON = snippets(README)
+(SHARES,) = snippets(TOUR)
+SMALL_NET = snippets(page("yours"))[0]
 DECODERS, SHARPNESS, CONTRACT, ROUNDS = snippets(SWEEPS)
-FILES = {"shares": SHARES, "decoders": DECODERS, "sharpness": SHARPNESS, "rounds": ROUNDS}
+FILES = {
+    "first": FIRST,
+    "my_network": SMALL_NET,
+    "shares": SHARES,
+    "decoders": DECODERS,
+    "sharpness": SHARPNESS,
+    "rounds": ROUNDS,
+}
 # Each arm is trained. README's commands get all seeds only nightly; other pages' get fewer epochs.
 INLINE = ("--engine", "inline")  # starts sooner, and gives the same to the bit
 SHORTENED = {
@@ -33,6 +43,7 @@ SHORTENED = {
     ),
     "run capsule_search": ("--trials=4", "--epochs=1", *INLINE),
     "run sharpness.py --epochs 3": ("--seeds", "0"),
+    "run first.py": ("--epochs=1", "--seeds=0", *INLINE),
 }
 LOADED = """
 import contextlib, sys
@@ -61,6 +72,7 @@ def folder(tmp_path: Path) -> Path:
     """Return a folder with the sweep files that the pages show."""
     for name, text in FILES.items():
         (tmp_path / f"{name}.py").write_text(text)
+    write_classes(tmp_path / "photos", ("cat", "dog", "owl"), 20)
     return tmp_path
 
 
@@ -128,6 +140,7 @@ def test_the_script_has_fewer_than_ten_lines() -> None:
 @pytest.mark.parametrize(
     ("name", "planned"),
     [
+        ("first", "first: 2 arms x 5 seeds = 10 cells"),
         ("shares", "10 are new and will be trained"),
         ("decoders", "decoders: 4 arms x 5 seeds = 20 cells"),
         ("sharpness", "15 are new and will be trained"),
@@ -165,7 +178,7 @@ def test_readme_and_then_the_tour_run_in_their_order(
     assert len(trials) == 6 * seeds
     assert 1 - baseline["test_error"].mean() >= 0.97
     made = (folder / "reports" / "quickstart" / "ablation.md").read_text(encoding="utf-8")
-    assert _first_cells(_shown("quickstart")) == _first_cells(made)
+    assert _first_cells(made) == _first_cells(_shown("quickstart, moved"))
     moved = folder / "reports" / "quickstart" / "evaluations-shifted_test_error.md"
     assert _first_cells(_shown("quickstart, moved")) == _first_cells(moved.read_text("utf-8"))
     report = folder / "reports" / "quickstart"
@@ -177,13 +190,14 @@ def test_readme_and_then_the_tour_run_in_their_order(
     printed = typed(shell, README, options=options)
     filled = f"{6 * seeds} of {6 * seeds} cells filled."
     assert f"quickstart: 0 trained now, {filled}" in printed["run quickstart"]
+    assert "All of it works." in printed["check first.py"]
+    assert "first: 2 trained now" in printed["run first.py"]
     again = run(folder, sys.executable, "-c", LOADED, *(options.get("run quickstart", ())))
     assert again.splitlines()[-1] == "[]", "nothing was trained, written or drawn"
     assert again.splitlines()[:-2] == printed["run quickstart"].splitlines()[:-1]
+    printed = typed(shell, TOUR, leave_out=commands(README), options=options)
     assert f"{seeds} are already done" in printed["plan shares.py"]
     assert f"shares: {seeds} trained now, {2 * seeds} of {2 * seeds}" in printed["run shares.py"]
-
-    printed = typed(shell, TOUR, leave_out=commands(README))
     in_all = 6 * (seeds + 1)
     assert f"6 trained now, {in_all} of {in_all}" in printed["run quickstart --add-seeds 5"]
     assert "Ranked by mean" in printed["best capsule_search"]

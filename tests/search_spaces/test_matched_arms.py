@@ -66,7 +66,8 @@ def test_plan_and_table_say_how_far_off_it_is() -> None:
     sizes = {arm.name: arm.num_parameters for arm in manifest.arms}
     assert list(size_sentences(manifest)) == [
         f"CNN: its width was chosen for {sizes['CNN']:,} parameters, 0.1 % more than capsules "
-        f"({sizes['capsules']:,})."
+        f"({sizes['capsules']:,}). It has model cnn (conv_channels [32, 64], conv_kernel 3, "
+        f"pooling 2, hidden [207], dropout 0.5)."
     ]
     assert not list(size_sentences(define(QUICKSTART, Changes(), ()).manifest))
 

@@ -22,8 +22,8 @@ _SAME = {
     "plan shares.py": "plan shares.py --max-concurrent 1 --gpus-per-trial 0",
     "capsule_search": f"small_search {_SEARCH}",
     "quickstart": "small_design",
-    "59f300": "a03f56",
-    "2edc54": "45dc56",
+    "c767fe": "a03f56",
+    "135b3e": "45dc56",
 }
 _READING = {"list", "plan", "status", "best", "show", "logs", "diff", "report", "clean", "repair"}
 # A launch that trains: two trials of an epoch. Its digits depend on the machine.
@@ -62,7 +62,7 @@ def tour(width: int) -> Iterator[str]:
         FINISHED_DESIGN.unpacked(folder)
         (folder / "search").mkdir()
         FINISHED_SEARCH.unpacked(folder / "search")
-        (folder / "shares.py").write_text(snippets(_README)[0], encoding="utf-8")
+        (folder / "shares.py").write_text(snippets(page("tour"))[0], encoding="utf-8")
         with Terminal(folder, width) as terminal:
             for line in lines(width):
                 yield shown(terminal.type(line), width)
