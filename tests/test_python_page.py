@@ -81,7 +81,7 @@ def test_its_options_of_a_launch_are_some(tmp_path, monkeypatch) -> None:
     exec(compile(planned, "docs/python.md", "exec"), names)
 
     assert (
-        repr(names["plan"]) == repr(names["result"]) == "<Plan quickstart: 12 cells, 12 to train>"
+        repr(names["plan"]) == repr(names["result"]) == "<Plan quickstart: 10 cells, 10 to train>"
     )
 
 

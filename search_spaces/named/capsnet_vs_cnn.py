@@ -20,7 +20,7 @@ from capsmodel.augmentation import Shift
 from capsmodel.evaluation import PGD, AdversarialError, DistortedTestError, ShiftedTestError
 from capsmodel.models import ConvNet
 from search_spaces.plans.listed import ListedArms
-from search_spaces.quickstart import PADDED_CAPSNET
+from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.sweep import Sweep
 from search_spaces.tables import AblationTable, Curve, CurvesFigure
 
@@ -36,7 +36,7 @@ _SHIFTS = {"augmentation": Shift(pixels=2)}
 SWEEP = Sweep(
     name="capsnet_vs_cnn",
     description="The parts of a capsule network, and CNNs of its size, on changed digits.",
-    base=PADDED_CAPSNET,
+    base=QUICKSTART.base,
     plan=ListedArms(
         baseline="capsules",
         arms={

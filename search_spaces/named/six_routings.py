@@ -31,7 +31,7 @@ from capsmodel.losses import CrossEntropy, MarginLoss
 from capsmodel.optimisers import CosineRate
 from capsmodel.overrides import with_settings
 from search_spaces.plans.tuned_arms import TunedArms
-from search_spaces.quickstart import PADDED_CAPSNET
+from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.sweep import Sweep
 from search_spaces.tables import AblationTable, Curve, CurvesFigure
 
@@ -45,7 +45,7 @@ SWEEP = Sweep(
     name="six_routings",
     description="Seven routings and none in one body, each at its own rate, on changed digits.",
     base=with_settings(
-        PADDED_CAPSNET,
+        QUICKSTART.base,
         {
             "loss": CrossEntropy(),
             "optimiser.schedule": CosineRate(),

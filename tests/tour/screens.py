@@ -22,8 +22,8 @@ _SAME = {
     "plan shares.py": "plan shares.py --max-concurrent 1 --gpus-per-trial 0",
     "capsule_search": f"small_search {_SEARCH}",
     "quickstart": "small_design",
-    "c767fe": "a03f56",
-    "135b3e": "45dc56",
+    "59f300": "a03f56",
+    "2edc54": "45dc56",
 }
 _READING = {"list", "plan", "status", "best", "show", "logs", "diff", "report", "clean", "repair"}
 # A launch that trains: two trials of an epoch. Its digits depend on the machine.

@@ -36,7 +36,7 @@ def test_what_only_the_engine_can_refuse_leaves_no_trace(
     for _ in range(2):
         answer = shell("run", "quickstart", "--storage", "a/b/store")
         assert (answer.code, answer.err) == (2, f"capsweep: {refusal}\n")
-        assert answer.out == "quickstart: 30 cells.\n", "which is printed before Ray is started"
+        assert answer.out == "quickstart: 25 cells.\n", "which is printed before Ray is started"
         assert paths(shell.folder) == before
 
 
@@ -66,7 +66,7 @@ def test_after_a_start_of_ray_that_failed_status_tells_what_it_told(
 
     monkeypatch.setattr(train_missing, "start_engine", refuse)
     before = shell("status", "quickstart").out
-    assert "quickstart: 30 cells" in before
+    assert "quickstart: 25 cells" in before
     for _ in range(2):  # the same command goes on, once Ray can be started
         answer = shell("run", "quickstart")
         assert answer.code == 2
