@@ -91,7 +91,8 @@ def evaluation_headline(
     """Return what `comparison_headline` does, of an evaluation's primary figure."""
     primary = evaluated.primary
     words = ERRORS if primary.figure.is_error else FIGURES
-    at = primary.figure.metric.at or (evaluated.points and evaluated.points[-1].figure.metric.at)
+    figures = [primary.figure, *(point.figure for point in evaluated.points)]
+    at = next((figure.metric.at for figure in figures if figure.metric.at), None)
     by = f"over {axis_text(at)}" if at else evaluated.evaluation.kind.replace("_", " ")
     return comparison_headline(primary.compared, margin_points, words, by=by)
 
