@@ -19,7 +19,8 @@ from sweeps.aggregation.tables.search_answer import share_text
 from sweeps.records.plain_text import one_line, points_text
 
 MOST_WORDS = 15
-_NONE = "No arm is shown to differ from the baseline."
+_NONE = "no arm is shown to differ from the baseline."
+_NONE_BY_TEST_ERROR = "No arm's test error is shown to differ from the baseline's."
 _FROM_BASELINE = " from the baseline"
 
 
@@ -53,7 +54,7 @@ def comparison_headline(
         counts = f"{len(equivalent)} of {_arms(len(paired))} {is_or_are} equivalent {within}."
         named = f"{names} {is_or_are} equivalent {within}."
         return _first_short(start, [named, counts], is_decided=True)
-    return _first_short(start, [_NONE], is_decided=False)
+    return _first_short(start, [_NONE if by else _NONE_BY_TEST_ERROR], is_decided=False)
 
 
 def _that_differ(

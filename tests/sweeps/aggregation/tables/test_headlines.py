@@ -52,7 +52,9 @@ def test_nothing_shown_is_said_so_and_nothing_compared_has_no_headline(
 ) -> None:
     equal = [comparison for comparison in compared if not comparison.is_different]
     undecided = comparison_headline(equal, None)
-    assert undecided == ("No arm is shown to differ from the baseline.", False)
+    assert undecided == ("No arm's test error is shown to differ from the baseline's.", False)
+    moved = comparison_headline(equal, None, by="over shift")
+    assert moved == ("Over shift: no arm is shown to differ from the baseline.", False)
     same = [replace(equal[0], verdict="equivalent")]
     shown = comparison_headline(same, 0.5)
     assert shown == ("Equal is equivalent to the baseline within 0.5 points.", True)
@@ -66,4 +68,4 @@ def test_a_report_is_headed_by_it() -> None:
     wrong = {"base": (6, 7, 8), "equal": (7, 6, 8)}
     trials = [finished(arm, seed, n) for arm, row in wrong.items() for seed, n in enumerate(row)]
     undecided = make_report(results_of(manifest_of(wrong), by_key(*trials)))
-    assert undecided.headline == "No arm is shown to differ from the baseline."
+    assert undecided.headline == "No arm's test error is shown to differ from the baseline's."
