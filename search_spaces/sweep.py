@@ -50,6 +50,7 @@ from search_spaces.sweep_checks import (
     check_arms_with_splits,
     check_curves,
     check_evaluations,
+    check_is_part,
     check_judged_evaluation,
     check_looks,
     check_margins,
@@ -179,6 +180,13 @@ class Sweep(Settings):
     @classmethod
     def _each_seed_once(cls, seeds: tuple[int, ...] | UntilDecided) -> object:
         return seeds if isinstance(seeds, UntilDecided) else each_seed_once(seeds)
+
+    @field_validator("parts", mode="before")
+    @classmethod
+    def _are_parts(cls, parts: object) -> object:
+        for part in parts if isinstance(parts, list | tuple) else ():
+            check_is_part(part)
+        return parts
 
     @field_validator("parts")
     @classmethod

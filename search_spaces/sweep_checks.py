@@ -49,6 +49,27 @@ class _Changed:
     evaluations: tuple[Evaluation, ...] = ()
 
 
+def check_is_part(part: object) -> None:
+    """Check that what a sweep names as a part is one.
+
+    Raises:
+        ValueError: If it is not, for a network with the decorator that makes it one.
+    """
+    if isinstance(part, type) and issubclass(part, Part):
+        return
+    name = getattr(part, "__name__", repr(part))
+    bases = {f"{base.__module__}.{base.__name__}" for base in getattr(part, "__mro__", ())}
+    if "torch.nn.modules.module.Module" in bases:
+        raise ValueError(
+            f"{name} is a torch.nn.Module and no part yet: write the decorator @capsmodel.model "
+            f"above its class."
+        )
+    raise ValueError(
+        f"parts lists classes of your own parts, got {name}: a part is a subclass of Routing, Loss, "
+        f"DataSet or another family, or a network below @capsmodel.model."
+    )
+
+
 def check_parts(parts: Parts) -> None:
     """Check that custom parts have new kinds.
 

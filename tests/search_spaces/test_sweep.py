@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import ValidationError
+from torch import nn
 
 from capsmodel import TrainingConfig
 from capsmodel.evaluation import CapsuleActivity, Confidence, ShiftedTestError
@@ -123,7 +124,11 @@ def test_an_own_part_has_a_kind() -> None:
 
 
 def test_what_is_no_part_is_refused() -> None:
-    assert refusal(parts=(int,)).startswith("parts")
+    assert refusal(parts=(int,)).startswith("parts lists classes of your own parts, got int")
+    assert refusal(parts=(nn.Linear,)) == (
+        "Linear is a torch.nn.Module and no part yet: write the decorator @capsmodel.model above "
+        "its class."
+    )
     assert refusal(base=3)
     assert refusal(plan=3)
 

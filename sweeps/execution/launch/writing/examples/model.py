@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 # --- Your network: any torch.nn.Module. Its arguments are settings of the sweep.
 #     image_shape and num_classes are passed to a constructor that asks for them.
-#     It may be in another file of this folder: from my_networks import SmallNet
+#     It may be in another file of this folder: from my_networks import SmallNet, with @model there
 
 
 @model
