@@ -65,8 +65,8 @@ def check_is_part(part: object) -> None:
             f"above its class."
         )
     raise ValueError(
-        f"parts lists classes of your own parts, got {name}: a part is a subclass of Routing, Loss, "
-        f"DataSet or another family, or a network below @capsmodel.model."
+        f"parts lists classes of your own parts, got {name}: a part is a subclass of Routing, "
+        f"Loss, DataSet or another family, or a network below @capsmodel.model."
     )
 
 
