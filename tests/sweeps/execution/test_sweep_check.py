@@ -681,7 +681,7 @@ def test_arms_of_one_shape_are_tried_once() -> None:
         if isinstance(result, Tried)
     ]
     assert "Arms '3 iterations', '1 iteration': a step" in said[1]
-    assert len(said) == 7
+    assert len(said) == 6
 
 
 def test_every_choice_of_a_search_is_tried() -> None:
