@@ -49,6 +49,7 @@ GridMetric = Annotated[
     ),
 ]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+LONGEST_REASON = 1000
 
 
 NAMES_OF_REPORTS = ("cost", "trials")
@@ -378,7 +379,7 @@ class PartOfAcross(FrozenValue):
     images_of: Annotated[tuple[Text, ...], Field(max_length=10)] = ()
     table: DataSetsTable = DataSetsTable()
     revision: Annotated[int, Field(ge=1)] = 1
-    left_out: dict[Text, Annotated[str, StringConstraints(max_length=1000)]] = later({})
+    left_out: dict[Text, Annotated[str, StringConstraints(max_length=LONGEST_REASON)]] = later({})
 
     @model_validator(mode="after")
     def _is_one_of_them(self) -> Self:

@@ -9,11 +9,13 @@ from capsmodel.settings.messages import explain
 from capsmodel.spelling import unknown
 from search_spaces.data_set_columns import DATA, SEEDS, check_seeds, first_seed_of
 from search_spaces.sweep import ColumnSweep, Sweep
+from search_spaces.tables import LONGEST_REASON
 from sweeps.aggregation.results.data_set_sweeps import newest_part
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.plan.definition import DeclaredSweep
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import shortened
 from sweeps.records.suggested_command import SuggestedCommand
 
 _OF_SEARCH = ("trials", "sampler", "scheduler", "cost", "warm_start")
@@ -145,12 +147,13 @@ def _revised(
 ) -> dict[str, ColumnSweep]:
     """Return data sets with the revision of their table: a new one where it has changed."""
     newest = newest_part(launched)
-    part = next(iter(columns.values())).part_of.model_copy(update={"left_out": dict(left_out)})
+    part = next(iter(columns.values())).part_of
+    reasons = {name: shortened(why, LONGEST_REASON) for name, why in left_out.items()}
     revision = 1
     if newest:
-        is_same = part == newest.model_copy(update={"data_set": part.data_set, "revision": 1})
-        revision = newest.revision + (not is_same)
-    changes = {"left_out": part.left_out, "revision": revision}
+        before = (newest.data_sets, newest.table, newest.left_out)
+        revision = newest.revision + (before != (part.data_sets, part.table, reasons))
+    changes = {"left_out": reasons, "revision": revision}
     return {
         name: column.model_copy(update={"part_of": column.part_of.model_copy(update=changes)})
         for name, column in columns.items()

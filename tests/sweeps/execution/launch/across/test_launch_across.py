@@ -179,6 +179,16 @@ def test_the_table_is_that_of_the_last_launch(launches: Launches) -> None:
     assert [part.revision for part in parts if part] == [3, 3]
 
 
+def test_the_same_launch_again_changes_nothing_of_the_table(launches: Launches) -> None:
+    launches.run()
+    table = DataSetsTable(ranks=True)
+    for _ in range(3):
+        launched(launches, across(across_table=table), only=("mapped",))
+    part = launches.store.manifest("example--mapped").part_of
+    assert part
+    assert part.revision == 2
+
+
 def test_seeds_of_options_are_checked_too(launches: Launches) -> None:
     own = {
         "digits": {**DIGITS["digits"], "seeds": (0, 1)},
