@@ -85,14 +85,18 @@ def _mistakes(arrays: Arrays) -> Iterator[tuple[int, Mistake]]:
         yield int(place), Mistake(image, int(label), int(predicted), float(belief))
 
 
-def confusion_figures(results: Results, name: str) -> tuple[Figure, ...]:
-    """Return a figure for each of the first arms with results, the baseline first.
+def confusion_figures(results: Results, name: str) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
+    """Return a figure for each of the first arms with results, the baseline first, and a note.
 
     Args:
         results: Those of the sweep.
         name: Name of the table that they belong to.
+
+    Returns:
+        The figures, and a sentence on the arms without one, if there are any.
     """
     figures: list[Figure] = []
+    without: list[str] = []
     for evaluation in results.manifest.evaluations:
         if evaluation.kind != KIND:
             continue
@@ -103,29 +107,11 @@ def confusion_figures(results: Results, name: str) -> tuple[Figure, ...]:
                 title = _title(arm.arm.name, evaluation, len(trials))
                 draw = partial(confusion_drawing, confused(trials), title)
                 figures.append(Figure(f"{name}-{KIND}-{len(figures) + 1}", draw))
-    return tuple(figures)
-
-
-def confusion_notes(results: Results, num_figures: int) -> Iterator[str]:
-    """Yield which arms with confusions have no figure, as there are figures of the first few.
-
-    Args:
-        results: Those of the sweep.
-        num_figures: How many figures there are.
-    """
-    kinds = [each for each in results.manifest.evaluations if each.kind == KIND]
-    names = [
-        arm.shown_name
-        for evaluation in kinds
-        for arm in sorted(results.arms, key=lambda arm: not arm.is_baseline)
-        if results.find_arrays(arm.counted.values(), evaluation.evaluation_key)
-    ][num_figures:]
-    if names:
-        example = SuggestedCommand("show", "TRIAL", "--pictures")
-        yield (
-            f"Confusions are drawn of the first {num_figures} arms. Without a figure here: "
-            f"{listed(names, _MOST_NAMED)}. See {example.plain}."
-        )
+            elif trials:
+                without.append(arm.shown_name)
+    command = SuggestedCommand("show", "TRIAL", "--pictures").plain
+    note = f"Confusions without a figure: {listed(without, _MOST_NAMED)}. See {command}."
+    return tuple(figures), (note,) if without else ()
 
 
 def _title(arm: str, evaluation: ManifestEvaluation, num_trials: int) -> str:

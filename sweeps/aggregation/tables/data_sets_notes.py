@@ -59,7 +59,7 @@ def data_sets_lead(results: DataSetResults) -> str:
         return f"There is no verdict over all data sets: {_clause(results.why_no_overall)}."
     known = _known(results)
     parts = {
-        "different from the baseline": [_with_size(o) for o in known if o.is_different],
+        "different from the baseline": [name_with_size(o) for o in known if o.is_different],
         "equivalent to it": [_names(o) for o in known if o.verdict == "equivalent"],
         "undecided": [_names(o) for o in known if o.verdict == "undecided"],
         "identical to it": [*map(one_line, results.identical)],
@@ -77,7 +77,8 @@ def _known(results: DataSetResults) -> list[OverallComparison]:
     return [overall for overall in results.overall if overall.difference is not None]
 
 
-def _with_size(overall: OverallComparison) -> str:
+def name_with_size(overall: OverallComparison) -> str:
+    """Return an arm with its difference over all data sets: `CNN (errs 10.2 % less)`."""
     mean = (overall.difference.mean if overall.difference else None) or 0.0
     if overall.scale == "points":
         points = number_text(shown_value(mean, TEST_ERROR) or 0.0, sign="+")

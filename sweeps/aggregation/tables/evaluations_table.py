@@ -28,7 +28,7 @@ from sweeps.aggregation.tables.compared_evaluation_table import (
     coordinate_values,
     names_of_tables,
 )
-from sweeps.aggregation.tables.confusion_figure import confusion_figures, confusion_notes
+from sweeps.aggregation.tables.confusion_figure import confusion_figures
 from sweeps.aggregation.tables.coordinate_figure import evaluation_figure, is_of
 from sweeps.aggregation.tables.evaluations_notes import evaluation_text, recorded_notes
 from sweeps.records.manifest import Manifest
@@ -113,13 +113,13 @@ def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
         predictions=predictions,
         shown=shown_metrics(by_image.values()),
     )
-    confusions = confusion_figures(results, declared.name)
+    confusions, notes = confusion_figures(results, declared.name)
     return Section(
         declared.name,
         declared.kind,
         tables=(*compared, *([others] if others.rows or not compared else [])),
         figures=(*_curves(manifest, evaluated), *confusions),
-        notes=tuple(confusion_notes(results, len(confusions))),
+        notes=notes,
     )
 
 

@@ -5,17 +5,18 @@ What differs comes before what is undecided. Where names leave no room, the head
 
 from collections.abc import Iterator, Sequence
 
-from capsmodel.metrics import TEST_ERROR, percent
+from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import Headline, number_text
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.data_set_results import DataSetResults, OverallComparison
+from sweeps.aggregation.results.data_set_results import DataSetResults
 from sweeps.aggregation.results.evaluation_comparisons import ComparedEvaluation
 from sweeps.aggregation.results.factor_effects import Effects
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity
+from sweeps.aggregation.tables.data_sets_notes import name_with_size
 from sweeps.aggregation.tables.evaluations_notes import axis_text
 from sweeps.aggregation.tables.reach_sentences import ERRORS, FIGURES, Wording
-from sweeps.aggregation.tables.search_answer import share_text
+from sweeps.aggregation.tables.search_answer import setting_with_share, settings_that_matter
 from sweeps.records.plain_text import one_line, points_text
 
 MOST_WORDS = 15
@@ -106,36 +107,27 @@ def confirmation_headline(compared: Sequence[Comparison], num_chosen: int) -> He
     better = [each for each in paired if each.is_different and (each.difference.mean or 0.0) < 0]
     if better:
         mean = shown_value(better[0].difference.mean, TEST_ERROR) or 0.0
-        size = f"{abs(mean):.2f} points"
-        found = [f"Fresh seeds confirm {_name(better[0])}: it errs {size} less than the base."]
-        found.append(f"Fresh seeds confirm {_arms(len(better))} of the search.")
-        return _first_short("", found, is_decided=True)
+        less = f"{abs(mean):.2f} points less than the base"
+        named = f"Fresh seeds confirm {_name(better[0])}: it errs {less}."
+        counts = f"Fresh seeds confirm {_arms(len(better))} of the search."
+        return _first_short("", [named, counts][len(better) > 1 :], is_decided=True)
     which = "the best" if num_chosen == 1 else f"any of the best {num_chosen}"
     return Headline(f"Fresh seeds do not show that {which} beats the base.", is_decided=False)
 
 
 def search_headline(sensitivity: Sensitivity) -> Headline | None:
-    """Return which settings matter, or which proposal is the best; None before any counts."""
+    """Return which settings matter; None before any proposal counts."""
     if not sensitivity.sample.values:
         return None
-    matter = [
-        setting
-        for setting in sensitivity.settings
-        if setting.importance
-        and not sensitivity.sample.is_chosen
-        and sensitivity.matters(setting.importance)
-    ]
-    if matter:
-        shares = [
-            f"{one_line(each.dimension.name)} ({share_text(each.importance)} %)"
-            for each in matter
-            if each.importance
-        ]
-        named = f"What matters most: {_joined(shares)}."
-        first = f"What matters most: {shares[0]}, and {len(shares) - 1} more."
-        counts = f"{len(matter)} of {len(sensitivity.settings)} settings are shown to matter."
-        return _first_short("", [named, first, counts], is_decided=True)
-    return Headline("No setting is shown to matter.", is_decided=False)
+    if sensitivity.sample.is_chosen:
+        return Headline("There is no verdict on what matters.", is_decided=False)
+    shares = [setting_with_share(setting) for setting in settings_that_matter(sensitivity)]
+    if not shares:
+        return Headline("No setting is shown to matter.", is_decided=False)
+    matter = "matters" if len(shares) == 1 else "matter"
+    of_all = f"{len(shares)} of {len(sensitivity.settings)} settings {matter}"
+    sentences = [f"What matters: {_joined(shares)}.", f"{of_all}, {shares[0]} most.", f"{of_all}."]
+    return _first_short("", sentences, is_decided=True)
 
 
 def effects_headline(effects: Effects) -> Headline | None:
@@ -160,7 +152,7 @@ def data_sets_headline(results: DataSetResults) -> Headline | None:
     start = f"Over {num} data sets, "
     if different := [overall for overall in known if overall.is_different]:
         verb = "differs" if len(different) == 1 else "differ"
-        named = f"{_joined([_with_size(overall) for overall in different])} {verb}."
+        named = f"{_joined([name_with_size(overall) for overall in different])} {verb}."
         counts = f"{len(different)} of {_arms(len(known))} {verb}{_FROM_BASELINE}."
         return _first_short(start, [named, counts], is_decided=True)
     equivalent = [overall for overall in known if overall.verdict == "equivalent"]
@@ -169,15 +161,6 @@ def data_sets_headline(results: DataSetResults) -> Headline | None:
         counts = f"{len(equivalent)} of {_arms(len(known))} {is_or_are} equivalent to the baseline."
         return Headline(f"{start}{counts}", is_decided=True)
     return Headline(f"{start}no arm is shown to differ from the baseline.", is_decided=False)
-
-
-def _with_size(overall: OverallComparison) -> str:
-    mean = (overall.difference.mean if overall.difference else None) or 0.0
-    name = " = ".join(map(one_line, overall.arms))
-    if overall.scale == "points":
-        points = shown_value(mean, TEST_ERROR) or 0.0
-        return f"{name} ({number_text(points, sign='+')} points)"
-    return f"{name} ({number_text(percent(mean), 1, '+')} %)"
 
 
 def _first_short(

@@ -31,11 +31,11 @@ def _verdicts(sensitivity: Sensitivity) -> Iterator[str]:
         yield "No verdict on what matters: the sampler chose the proposals by their results."
         return
     weighed = [setting for setting in sensitivity.settings if setting.importance]
-    matter = [s for s in weighed if s.importance and sensitivity.matters(s.importance)]
+    matter = settings_that_matter(sensitivity)
     others = [setting for setting in weighed if setting not in matter]
     missing = [setting for setting in sensitivity.settings if setting not in weighed]
     if matter:
-        shares = listed([_with_share(setting) for setting in matter], _MOST_NAMED)
+        shares = listed([setting_with_share(setting) for setting in matter], _MOST_NAMED)
         yield f"What matters, as shares of the differences between trials: {shares}."
     elif weighed:
         yield "No setting is shown to matter."
@@ -51,7 +51,13 @@ def share_text(importance: Importance) -> str:
     return f"{share:.0f}" if share >= _LEAST_SHOWN else f"under {_LEAST_SHOWN}"
 
 
-def _with_share(setting: SettingSensitivity) -> str:
+def settings_that_matter(sensitivity: Sensitivity) -> list[SettingSensitivity]:
+    """Return the settings that are shown to matter, in the table's order."""
+    return [s for s in sensitivity.settings if s.importance and sensitivity.matters(s.importance)]
+
+
+def setting_with_share(setting: SettingSensitivity) -> str:
+    """Return a setting with its share of the differences: `loss 14 %`."""
     assert setting.importance is not None
     return f"{one_line(setting.dimension.name)} {share_text(setting.importance)} %"
 

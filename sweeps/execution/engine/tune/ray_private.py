@@ -7,7 +7,7 @@ with other work.
 
 | part | first epoch | processor | without it |
 |---|---:|---:|---|
-| ready processes: the hook, three settings, `_ActorClassCache` | 3.6 | 0.4 | processes per trial |
+| ready processes: the hook, three settings, `_ActorClassCache` | 3.6 | 0.4 | one for each trial |
 | idle agents: `start_ray_process`, `persist_port` | 2.0 | 2.0 | Ray's agents, two open ports |
 | no servers: three methods of `Node` | 1.6 | 1.8 | API server, log monitor, autoscaler |
 | callbacks not counted: `tag_callbacks` | 0.9 | 0.9 | Tune loads MLflow |

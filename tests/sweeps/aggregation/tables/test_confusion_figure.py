@@ -52,17 +52,17 @@ def test_the_figure_has_the_names_the_counts_and_the_mistakes(mistakes: Any) -> 
     assert ("cat, taken for\nfiery dog (0.90)" in texts) == bool(mistakes)
 
 
-def results(find_arrays: Any) -> Results:
+def results(find_arrays: Any, arms: tuple[str, ...] = ("base", "other")) -> Results:
     evaluation = ManifestEvaluation(
         evaluation_key=KEY, kind="confusion", looks_at="test", metrics=Confusion().metrics
     )
-    manifest = manifest_of(["base", "other"], seeds=[0, 1])
+    manifest = manifest_of([*arms], seeds=[0, 1])
     manifest = manifest.model_copy(
         update={"evaluations": (evaluation,), "tables": (*manifest.tables, TABLE)}
     )
     trials = [
         finished(arm, seed, 30).model_copy(update={"evaluations": {KEY: {"balanced_error": 0.1}}})
-        for arm in ("base", "other")
+        for arm in arms
         for seed in (0, 1)
     ]
     return Results(
@@ -100,3 +100,17 @@ def test_a_report_has_a_figure_for_each_arm_and_its_digest_knows_them() -> None:
     assert make_report(results(other)).provenance.digest != report.provenance.digest
     nothing = make_report(results(lambda *_: {}))
     assert all(not section.figures for section in nothing.sections if section.kind == "evaluations")
+
+
+def test_arms_without_a_figure_are_named() -> None:
+    def find_arrays(trials: Any, key: str) -> Any:
+        return {trial.trial_key: arrays((3, 0.9)) for trial in trials}
+
+    report = make_report(results(find_arrays, ("base", "b", "c", "d", "e", "f")))
+    section = next(section for section in report.sections if section.kind == "evaluations")
+    assert len(section.figures) == 4
+    assert section.notes == (
+        "Confusions without a figure: e, f. See capsweep show TRIAL --pictures.",
+    )
+    fewer = make_report(results(find_arrays))
+    assert all(not section.notes for section in fewer.sections if section.kind == "evaluations")

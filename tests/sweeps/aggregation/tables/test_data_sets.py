@@ -160,7 +160,17 @@ def test_the_lead_says_which_arms_differ_over_all_and_of_which_nothing_is_known(
         f"Over 3 data sets, different from the baseline: em ({MINUS}1.23 points); undecided: "
         "uniform; without an interval on each of them: cnn."
     )
+    assert table_of(compared()).headline == (
+        f"Over 3 data sets, em ({MINUS}1.23 points) differs.",
+        True,
+    )
+    undecided = replace(compared(), overall=compared().overall[1:])
+    assert table_of(undecided).headline == (
+        "Over 3 data sets, no arm is shown to differ from the baseline.",
+        False,
+    )
     none = replace(compared(), overall=(), why_no_overall="the baseline has one data set.")
+    assert table_of(none).headline == ("There is no verdict over all data sets.", False)
     assert table_of(none).lead == (
         "There is no verdict over all data sets: the baseline has one data set."
     )

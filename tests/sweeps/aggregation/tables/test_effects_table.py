@@ -61,6 +61,7 @@ def test_the_first_sentence_says_what_was_found_and_what_is_undecided():
     table = made(crossed_results(crossed_manifest(), planted)).tables[0]
 
     assert table.lead.startswith("Found: routing (+12.")
+    assert table.headline == ("1 of 6 effects is found.", True)
     assert "Undecided (5 effects): they lie between " in table.lead
     assert "(400 images and 4 seeds) would show an effect in bold in 8 of 10 cases" in table.lead
     assert "no effect" not in " ".join([table.lead, *table.notes])
