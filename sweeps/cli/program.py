@@ -37,8 +37,8 @@ class Command(NamedTuple):
     summary: str
 
     @property
-    def function(self) -> Callable[..., None]:
-        """What it calls."""
+    def function(self) -> Callable[..., None] | Mapping[str, Callable[..., None]]:
+        """What it calls; of a command that takes another word, what each word calls."""
         return getattr(import_module(f"sweeps.cli.commands.{self.name}"), self.name)
 
 
@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "stop": Command("Run", "stop", "End a running launch."),
         "limit": Command("Run", "limit", "Change how many trials a running launch trains at once."),
         "submit": Command("Run", "submit", "Run a sweep on a cluster, and leave it there."),
-        "cluster": Command("Run", "cluster", "Start, check or end Ray on machines of your own."),
+        "cluster": Command("Run", "cluster", "Start, check or end a cluster: your machines, AWS."),
         "status": Command("Look", "status", "List the launched sweeps, or show one's progress."),
         "best": Command("Look", "best", "Rank a sweep's arms by validation error."),
         "show": Command("Look", "show", "Show a trial: its config, its curve, its pictures."),
@@ -116,13 +116,13 @@ def _help_lines() -> list[str]:
     ]
 
 
-class _Commands(Mapping[str, TyperCommand]):
+class _Commands(Mapping[str, TyperCommand | TyperGroup]):
     """Name -> command, whose module is imported when it is looked up."""
 
     def __init__(self, options: list[Any]) -> None:
         self._options = options
 
-    def __getitem__(self, name: str) -> TyperCommand:
+    def __getitem__(self, name: str) -> TyperCommand | TyperGroup:
         return _loaded(name, tuple(self._options))
 
     def __iter__(self) -> Iterator[str]:
@@ -132,15 +132,21 @@ class _Commands(Mapping[str, TyperCommand]):
         return len(COMMANDS)
 
 
-def _loaded(name: str, options: tuple[Any, ...]) -> TyperCommand:
+def _loaded(name: str, options: tuple[Any, ...]) -> TyperCommand | TyperGroup:
     program = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
     )
     described = COMMANDS[name]
-    program.command(name, cls=_Command, short_help=described.summary)(described.function)
+    if isinstance(functions := described.function, Mapping):
+        program.callback(help=described.summary)(lambda: None)
+        for word, function in functions.items():
+            program.command(word, cls=_Command)(function)
+    else:
+        program.command(name, cls=_Command, short_help=described.summary)(functions)
     command = typer.main.get_command(program)
-    assert isinstance(command, TyperCommand)
-    command.params += options
+    assert isinstance(command, TyperCommand | TyperGroup)
+    for each in command.commands.values() if isinstance(command, TyperGroup) else (command,):
+        each.params += options
     return command
 
 
@@ -149,7 +155,7 @@ class _Command(TyperCommand):
 
     def invoke(self, ctx: typer.Context) -> Any:  # pyright: ignore
         """Run the command as verbosely as was asked, before the command or behind it."""
-        before = ctx.parent.params if ctx.parent else {}
+        before = ctx.find_root().params
         asked = {name: ctx.params.pop(name) or before.get(name, False) for name in _VERBOSITY}
         write = partial(suggested, places=places_given(ctx))
         with (

@@ -304,7 +304,9 @@ def _ray_keys(provider: Mapping[str, Any]) -> list[Path]:
     if provider["type"] != "aws":
         return []
     folder = Path("~/.ssh").expanduser()
-    return sorted(folder.glob(f"ray-autoscaler*_{provider.get('region')}.pem"))
+    name = (provider.get("key_pair") or {}).get("key_name")
+    pattern = f"{name}*.pem" if name else f"ray-autoscaler*_{provider.get('region')}.pem"
+    return sorted(folder.glob(pattern))
 
 
 def _head_address(path: Path, provider: Mapping[str, Any]) -> str:

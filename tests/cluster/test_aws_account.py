@@ -15,7 +15,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from sweeps.records.errors import BadInput
-from sweeps.remote import aws
+from sweeps.remote.aws import check as aws
 from tests.cluster.emulated_ec2 import PYTHON, why_no_ec2
 from tests.pages import ROOT
 from tests.waiting import PATIENCE_SECONDS, wait_until

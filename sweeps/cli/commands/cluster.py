@@ -1,4 +1,4 @@
-"""`capsweep cluster`: machines of one's own become a cluster, are checked, are released."""
+"""`capsweep cluster`: machines become a cluster, are checked, are released."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,29 +18,122 @@ if TYPE_CHECKING:
     from sweeps.remote.cluster_file import ClusterFile
 
 
-def cluster(
-    action: Annotated[str, typer.Argument(metavar="up|check|down", help="What to do.")],
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="machines.txt; check takes cluster.yaml too.")
-    ],
-) -> None:
-    """Start Ray and MLflow on your machines, check all that sweeps need there, or end them.
+_MachinesFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="machines.txt: a machine a line, the head first.")
+]
+_Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, and make nothing.")]
+
+
+def up(file: _MachinesFile) -> None:
+    """Start Ray and MLflow on your machines; again, mend a cluster that has lost some.
 
     The file has a setting, storage = FOLDER (which all machines see), and a machine a line as ssh
     takes it, the head first: worker1, or user@10.0.0.7 cpus=8 gpus=2. With head = trains the head
-    takes trials too. `up` starts what does not run, so that it also mends a cluster that has lost
-    machines.
+    takes trials too.
+    """
+    _up(_machines(file, "up"))
+
+
+def down(file: _MachinesFile) -> None:
+    """End what was started on your machines."""
+    _down(_machines(file, "down"))
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="machines.txt, or cluster.yaml.")],
+) -> None:
+    """Check all that sweeps need on the machines, or in an account on AWS."""
+    from sweeps.remote.cluster_file import read_cluster_file
+
+    num_wrong = _check_account(file)
+    _check(read_cluster_file(file))
+    if num_wrong:
+        raise typer.Exit(1)
+
+
+def init(
+    provider: Annotated[str, typer.Argument(metavar="aws", help="Whose machines.")],
+    *,
+    region: Annotated[
+        str | None, typer.Option(help="Region [default: that of your settings of AWS].")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the cluster [default: as the file says].")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="The most workers [default: as the file says].")
+    ] = None,
+    gpu_type: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE", help="A GPU, such as L4, or a machine, such as g5.xlarge."),
+    ] = None,
+    on_demand: Annotated[
+        bool, typer.Option("--on-demand", help="Workers are on-demand machines, not spot ones.")
+    ] = False,
+    ssh_from: Annotated[
+        str | None,
+        typer.Option(metavar="CIDR", help="Who may log in [default: this machine's address]."),
+    ] = None,
+    head_profile: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="An instance profile that there is, for the head."),
+    ] = None,
+    file: Annotated[str, typer.Option(metavar="FILE", help="The cluster's file.")] = "cluster.yaml",
+    is_dry_run: _DryRun = False,
+    is_sure: _Yes = False,
+) -> None:
+    """Make what a cluster needs in an account on AWS, and write cluster.yaml.
+
+    It makes what is missing: a security group, an encrypted disk, the head's role; all of it has a
+    tag, and `capsweep cluster destroy` deletes it. Given again, it goes on.
+    """
+    from sweeps.cli.aws_cluster import init_cluster
+    from sweeps.remote.aws.plan import ClusterOptions
+
+    if provider != "aws":
+        raise BadInput(unknown("provider", provider, ["aws"]))
+    options = ClusterOptions(
+        name=name,
+        region=region,
+        num_workers=workers,
+        gpu_type=gpu_type,
+        is_on_demand=on_demand,
+        ssh_from=ssh_from,
+        head_profile=head_profile,
+    )
+    init_cluster(options, Path(file), is_dry_run=is_dry_run, is_sure=is_sure)
+
+
+def destroy(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The cluster.yaml of init.")],
+    *,
+    records_too: Annotated[
+        bool, typer.Option("--records-too", help="Delete the disk, with all records on it.")
+    ] = False,
+    is_dry_run: _DryRun = False,
+    is_sure: _Yes = False,
+) -> None:
+    """End all machines, and delete what init has made in the account on AWS.
+
+    The disk with the records stays, unless --records-too is given. Given again, it goes on.
+    """
+    from sweeps.cli.aws_cluster import destroy_cluster
+
+    destroy_cluster(Path(file), with_records=records_too, is_dry_run=is_dry_run, is_sure=is_sure)
+
+
+def _machines(file: str, action: str) -> "ClusterFile":
+    """Return the cluster of a file of machines.
+
+    Raises:
+        BadInput: If it is one of Ray's.
     """
     from sweeps.remote.cluster_file import read_cluster_file
 
-    if action not in _ACTIONS:
-        raise BadInput(unknown("action", action, [*_ACTIONS]))
-    if action != "check" and file.endswith((".yaml", ".yml")):
+    if file.endswith((".yaml", ".yml")):
         raise BadInput(f"Ray starts and ends the machines of {file}: ray {action} {file}.")
-    num_wrong = _check_account(file) if action == "check" else 0
-    _ACTIONS[action](read_cluster_file(file))
-    if num_wrong:
-        raise typer.Exit(1)
+    return read_cluster_file(file)
 
 
 def _check_account(file: str) -> int:
@@ -49,21 +142,21 @@ def _check_account(file: str) -> int:
     Raises:
         Exit: If there is no head yet, with 1 if anything is wrong.
     """
-    from sweeps.remote.aws import check_account
+    from sweeps.remote.aws.check import check_account
     from sweeps.remote.cluster_file import aws_cluster, has_head
 
     path, config = Path(file).expanduser().absolute(), aws_cluster(file)
     if config is None:
         return 0
     account = check_account(path, config)
-    _print_checked([account], len(account.name))
+    print_checked([account], len(account.name))
     if not has_head(path, config):
         say(f"The cluster has no head yet. Start it with: ray up {file}")
         raise typer.Exit(1 if account.wrong else 0)
     return len(account.wrong)
 
 
-def _print_checked(machines: "Iterable[CheckedMachine]", width: int) -> int:
+def print_checked(machines: "Iterable[CheckedMachine]", width: int) -> int:
     """Print what was found of each machine; return how much is wrong."""
     num_wrong = 0
     for machine in machines:
@@ -103,7 +196,7 @@ def _check(cluster: "ClusterFile") -> None:
     from sweeps.remote.cluster import check_cluster
 
     width = max(len(machine.name) for machine in cluster.machines)
-    num_wrong = _print_checked(check_cluster(cluster), width)
+    num_wrong = print_checked(check_cluster(cluster), width)
     if cluster.storage is None:
         say("Workers come and go with the trials, so only the head was looked at: not checked.")
     if num_wrong:
@@ -126,8 +219,11 @@ def _down(cluster: "ClusterFile") -> None:
         say(f"Records and reports stay in {cluster.storage}.")
 
 
-_ACTIONS: Mapping[str, Callable[["ClusterFile"], None]] = {
-    "up": _up,
-    "check": _check,
-    "down": _down,
+cluster: Mapping[str, Callable[..., None]] = {
+    "init": init,
+    "up": up,
+    "check": check,
+    "down": down,
+    "destroy": destroy,
 }
+"""The words after `capsweep cluster`."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sweeps.remote import aws
+from sweeps.remote.aws import check as aws
 from sweeps.remote.cluster import CheckedMachine
 
 CODES = {"spot": "L-3819A6DF", "on-demand": "L-DB2E81BA"}  # AWS's, of all G and VT machines

@@ -7,15 +7,17 @@ from typing import Any
 
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
+from sweeps.remote.aws.account import BAD_KEYS, NOT_THERE, NoRight, code_of, in_sentences
+from sweeps.remote.aws.policies import SPOT_ROLE
 from sweeps.remote.cluster import CheckedMachine
 
-_NO_RIGHT = re.compile(r"AccessDenied|Unauthorized(?!.*Token)|NotAuthorized")
-_NOT_THERE = re.compile(r"NotFound|NoSuchEntity|Malformed|Invalid(?:GroupId|InstanceType)")
-_BAD_KEYS = re.compile(r"Expired|InvalidClientTokenId|SignatureDoesNotMatch|AuthFailure")
 _WORLD = ("0.0.0.0/0", "::/0")
-_SPOT_ROLE = "AWSServiceRoleForEC2Spot"
-_QUOTAS = {True: ("spot", "L-3819A6DF"), False: ("on-demand", "L-DB2E81BA")}
-"""Of the vCPUs of all G and VT machines: whether they are spot ones -> their name and code."""
+_QUOTAS = {
+    "g": {True: ("spot", "L-3819A6DF"), False: ("on-demand", "L-DB2E81BA")},
+    "p": {True: ("spot", "L-7212CCBC"), False: ("on-demand", "L-417A185B")},
+}
+"""Of the vCPUs of all G and VT machines, or all P machines: whether they are spot ones -> their
+name and code."""
 _Json = Mapping[str, Any]
 
 
@@ -83,24 +85,23 @@ def _check(
     Raises:
         BadInput: If AWS is not reached, or refuses the credentials.
     """
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import ClientError
 
     try:
-        check(account, checked)
-    except ClientError as error:
-        code = str(error.response.get("Error", {}).get("Code", ""))
-        if _BAD_KEYS.search(code):
-            raise BadInput(
-                f"AWS refuses the credentials ({code}): log in again, as for the aws command."
-            ) from error
-        if _NO_RIGHT.search(code):
-            checked.not_checked.append(f"{subject} (no right to look: {error.operation_name})")
-        elif _NOT_THERE.search(code):
-            checked.wrong.append(f"{subject}: {one_line(str(error.response['Error']['Message']))}")
+        with in_sentences():
+            check(account, checked)
+    except NoRight as error:
+        checked.not_checked.append(f"{subject} (no right to look: {error.operation})")
+    except BadInput as error:
+        if not isinstance(error.__cause__, ClientError):
+            raise
+        code, message = code_of(error.__cause__), error.__cause__.response["Error"]["Message"]
+        if BAD_KEYS.search(code):
+            raise
+        if NOT_THERE.search(code):
+            checked.wrong.append(f"{subject}: {one_line(str(message))}")
         else:
             checked.not_checked.append(f"{subject} ({code})")
-    except BotoCoreError as error:
-        raise BadInput(f"AWS is not reached: {one_line(str(error))[:300]}") from error
 
 
 def _check_credentials(account: _Account, checked: CheckedMachine) -> None:
@@ -226,27 +227,45 @@ def _check_profile(account: _Account, checked: CheckedMachine) -> None:
 
 def _check_spot_role(account: _Account, checked: CheckedMachine) -> None:
     if any(_is_spot(node) for node, _ in account.workers):
-        account.client("iam").get_role(RoleName=_SPOT_ROLE)
+        account.client("iam").get_role(RoleName=SPOT_ROLE)
         checked.right.append("role for spot machines")
 
 
 def _check_quotas(account: _Account, checked: CheckedMachine) -> None:
     for node, most in account.workers:
-        kind, code = _QUOTAS[_is_spot(node)]
         machine = node["InstanceType"]
-        if not machine.startswith(("g", "vt")):
+        kind, quota = quota_of(account.client("service-quotas"), machine, is_spot=_is_spot(node))
+        if quota is None:
             checked.not_checked.append(f"quota of {machine}")
             continue
         types = account.client("ec2").describe_instance_types(InstanceTypes=[machine])
         needed = types["InstanceTypes"][0]["VCpuInfo"]["DefaultVCpus"] * most
-        quotas = account.client("service-quotas")
-        quota = quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"]["Value"]
         checked.add(
             f"quota of {kind} machines",
             quota >= needed,
             f"quota: {most} {kind} machines {machine} need {needed} vCPUs, and the account has "
             f"{quota:g}: ask AWS for more, or lower the number in the file.",
         )
+
+
+def quota_of(quotas: Any, machine: str, *, is_spot: bool) -> tuple[str, float | None]:
+    """Return the quota that counts for a type of machine.
+
+    Args:
+        quotas: The service of quotas.
+        machine: The type, such as `g5.xlarge`.
+        is_spot: Whether spot machines are meant.
+
+    Returns:
+        `spot` or `on-demand`, and the vCPUs of all such machines; None where it is not known
+        which quota counts.
+    """
+    family = {"g": "g", "v": "g", "p": "p"}.get(machine[0])
+    if family is None:
+        return _QUOTAS["g"][is_spot][0], None
+    kind, code = _QUOTAS[family][is_spot]
+    answered = quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)
+    return kind, answered["Quota"]["Value"]
 
 
 def _is_spot(node: _Json) -> bool:
