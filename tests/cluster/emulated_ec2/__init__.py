@@ -1,7 +1,8 @@
 """An EC2 on this machine: moto answers its requests, and each of its machines is a host.
 
 What a machine lacks to a real one stands in `_PROGRAMS`: packages come from this repository's
-environment instead of the network, and a folder is bound instead of an NFS mounted.
+environment instead of the network, and a folder is bound instead of an EFS mounted. Where no
+machine has to run, `account.emulated_account` is enough.
 """
 
 import json
@@ -14,26 +15,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.cluster.emulated_ec2.account import (
+    PYTHON,
+    Call,
+    EmulatedAccount,
+    emulated_account,
+    read_calls,
+    server_command,
+    variables,
+    why_no_ec2,
+)
 from tests.cluster.hosts import Hosts
 from tests.waiting import wait_until
 
-_ROOT = Path(__file__).parents[3]
-PYTHON = _ROOT / ".venv-moto" / "bin" / "python"
+__all__ = [
+    "PYTHON",
+    "Call",
+    "Ec2Machine",
+    "EmulatedAccount",
+    "EmulatedEc2",
+    "emulated_account",
+    "why_no_ec2",
+]
+_FOLDER = Path(__file__).parent
 _PORT = 5555
 _PROGRAMS = {
     "bin/sudo": 'exec env "$@"',
     "bin/dpkg": "exit 0",  # Debian's packages are there
-    "bin/mount": '[[ $* = "-t efs -o tls,"* ]] && exec /bin/mount --bind "${@: -2:1}" "${@: -1}"',
-    "bin/shutdown": f'exec {sys.executable} {Path(__file__).with_name("shutdown.py")} "$@"',
+    "bin/mount": f'exec {sys.executable} {_FOLDER}/programs/mount.py "$@"',
+    "bin/shutdown": f'exec {sys.executable} {_FOLDER}/programs/shutdown.py "$@"',
     "venv/bin/pip": "exit 0",  # so are Python's
     "venv/bin/python": f'exec {sys.executable} "$@"',  # a link would have no packages
 }
 _COMMANDS = ("capsweep", "capsweep-agent", "mlflow", "ray")
-
-
-def why_no_ec2() -> str:
-    """Return why there is no emulated EC2 here, "" if there is."""
-    return "" if PYTHON.exists() else "moto is not installed: make .venv-moto/installed"
 
 
 @dataclass
@@ -64,11 +78,15 @@ class EmulatedEc2:
 
     Attributes:
         hosts: Those of the laptop and of the service itself, "aws".
+        bare: Whether the account has nothing that a user makes by hand.
+        unsteady: Whether it is as AWS is in its first seconds.
         machines: Id -> machine, of all that were ever asked for.
-        account: What the account has: the ids of an image, a security group and subnets.
+        account: What the account has: its url and, unless bare, image, security group, subnets.
     """
 
     hosts: Hosts
+    bare: bool = False
+    unsteady: bool = False
     machines: dict[str, Ec2Machine] = field(default_factory=dict)
     account: dict[str, Any] = field(default_factory=dict)
 
@@ -83,20 +101,39 @@ class EmulatedEc2:
         return self.hosts.folder / "time_is_over"
 
     @property
+    def disks(self) -> Path:
+        """The folder that holds what lies on each file system, by its id."""
+        return self.hosts.folder / "disks"
+
+    @property
     def environment(self) -> dict[str, str]:
-        """The variables that lead `aws` and Ray here."""
-        return {
-            "AWS_ACCESS_KEY_ID": "none",
-            "AWS_SECRET_ACCESS_KEY": "none",
-            "AWS_EC2_METADATA_DISABLED": "true",
-            "AWS_ENDPOINT_URL": f"http://{self.hosts.address('aws')}:{_PORT}",
-        }
+        """The variables that lead `aws` and Ray here from the laptop."""
+        return variables(self._url, "laptop")
+
+    def calls(self) -> list[Call]:
+        """Return the calls so far, whose keys are "laptop" and, from the machines, "head"."""
+        return read_calls(self._record)
+
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """Return what the account has, as `EmulatedAccount.resources` does."""
+        command = (sys.executable, str(_FOLDER / "resources.py"), self._url)
+        listed = self.hosts.run("aws", *command)
+        assert listed.returncode == 0, listed.stderr
+        return json.loads(listed.stdout)
+
+    @property
+    def _url(self) -> str:
+        return f"http://{self.hosts.address('aws')}:{_PORT}"
+
+    @property
+    def _record(self) -> Path:
+        return self.hosts.folder / "calls"
 
     def __enter__(self) -> "EmulatedEc2":
         self._make_image()
-        command = ["setpriv", "--pdeathsig", "KILL"]  # the kill of nsenter would leave it
-        command += [str(PYTHON), str(Path(__file__).with_name("server.py"))]
-        command += [self.hosts.address("aws"), str(_PORT), str(self.no_spot)]
+        options = ("--watch", "--no-spot", str(self.no_spot))
+        host, kind = self.hosts.address("aws"), {"bare": self.bare, "unsteady": self.unsteady}
+        command = server_command(host, _PORT, self._record, *options, **kind)
         with (self.hosts.folder / "moto.log").open("wb") as log:
             self._server = subprocess.Popen(
                 self.hosts.command("aws", command),
@@ -135,9 +172,10 @@ class EmulatedEc2:
             path.chmod(0o755)
         for name in _COMMANDS:
             (self._image / "venv/bin" / name).symlink_to(Path(sys.executable).with_name(name))
-        environment = {**self.environment, "TIME_IS_OVER": str(self.time_is_over)}
-        variables = " ".join(f"{name}={value}" for name, value in environment.items())
-        (self._image / ".bashrc").write_text(f'export PATH="$HOME/bin:$PATH" {variables}\n')
+        environment = variables(self._url, "head")
+        environment |= {"TIME_IS_OVER": str(self.time_is_over), "DISKS": str(self.disks)}
+        settings = " ".join(f"{name}={value}" for name, value in environment.items())
+        (self._image / ".bashrc").write_text(f'export PATH="$HOME/bin:$PATH" {settings}\n')
         (self._image / ".ssh").mkdir()
 
     def _watch(self) -> None:

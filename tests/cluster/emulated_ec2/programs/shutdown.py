@@ -7,12 +7,11 @@ python shutdown.py -c              cancels the one that is to come
 
 import os
 import signal
-import socket
 import sys
 import time
 from pathlib import Path
 
-import boto3
+from machine import client, this_machine
 
 _BEHAVIOUR = "instanceInitiatedShutdownBehavior"
 _SCHEDULED = Path("/run/shutdown.pid")
@@ -35,12 +34,8 @@ def main(when: str) -> None:
 
 def _end() -> None:
     """End or stop the machine that this runs on."""
-    host, _, port = os.environ["AWS_ENDPOINT_URL"].removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port))) as link:
-        filters = [{"Name": "private-ip-address", "Values": [link.getsockname()[0]]}]
-    ec2 = boto3.client("ec2", region_name="us-west-2")
-    machine = ec2.describe_instances(Filters=filters)["Reservations"][0]["Instances"][0]
-    name = machine["InstanceId"]
+    ec2 = client("ec2")
+    name = this_machine()["InstanceId"]
     asked = ec2.describe_instance_attribute(InstanceId=name, Attribute=_BEHAVIOUR)
     if asked["InstanceInitiatedShutdownBehavior"]["Value"] == "terminate":
         ec2.terminate_instances(InstanceIds=[name])
