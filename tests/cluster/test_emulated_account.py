@@ -1,5 +1,6 @@
 """The emulated account itself, which the tests of `capsweep cluster` on AWS believe."""
 
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,15 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.cluster.emulated_ec2 import Call, EmulatedAccount, emulated_account, why_no_ec2
+from tests.cluster.emulated_ec2 import (
+    Call,
+    EmulatedAccount,
+    EmulatedEc2,
+    emulated_account,
+    why_no_ec2,
+)
+from tests.cluster.hosts import Hosts, why_no_hosts
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.cluster,
@@ -18,6 +27,20 @@ _QUOTAS = ("L-3819A6DF", "L-DB2E81BA", "L-7212CCBC", "L-417A185B")
 _IMAGE = (
     "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id"
 )
+
+_MACHINE_WITH_DISK = f"""
+import boto3
+ec2, efs, ssm = (boto3.client(name, region_name="us-west-2") for name in ("ec2", "efs", "ssm"))
+disk = efs.create_file_system()["FileSystemId"]
+made = {{"OwnerUid": 0, "OwnerGid": 0, "Permissions": "755"}}
+root = {{"Path": "/capsweep", "CreationInfo": made}}
+point = efs.create_access_point(FileSystemId=disk, RootDirectory=root)["AccessPointId"]
+subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
+efs.create_mount_target(FileSystemId=disk, SubnetId=subnet)
+image = ssm.get_parameter(Name="{_IMAGE}")["Parameter"]["Value"]
+ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, SubnetId=subnet, UserData="true")
+print(disk, point)
+"""
 
 
 class Clients:
@@ -300,3 +323,23 @@ def test_an_account_that_is_not_bare_has_what_the_page_asks_for(tmp_path: Path) 
         account.reset()
         assert account.ids["security_group"] in account.resources()["security_groups"]
         assert not account.calls()
+
+
+@pytest.mark.skipif(bool(why_no_hosts()), reason=why_no_hosts())
+def test_a_machine_mounts_a_disk_by_its_id_and_signs_with_a_key_of_its_own() -> None:
+    with Hosts(["laptop", "aws"]) as hosts, EmulatedEc2(hosts, bare=True) as ec2:
+        variables = [f"{name}={value}" for name, value in ec2.environment.items()]
+        made = hosts.run("laptop", "env", *variables, sys.executable, "-c", _MACHINE_WITH_DISK)
+        disk, point, *_ = made.stdout.split()
+        wait_until(lambda: ec2.machines)
+        mount = (
+            f"mount -t efs -o tls,accesspoint={point},actimeo=0 {disk}:/ /mnt/a && touch /mnt/a/x;"
+            f"mount -t efs -o tls {disk} /mnt/b && ls /mnt/b/capsweep;"
+            "mount -t efs -o tls fs-0 /mnt/c || mount -t nfs4 fs-0 /mnt/c;"
+            "echo $AWS_ACCESS_KEY_ID"
+        )
+        ended = hosts.run("i0", "bash", "-c", f". ~/.bashrc; mkdir /mnt/a /mnt/b /mnt/c; {mount}")
+        assert ended.stdout == "x\nhead\n", ended.stderr
+        assert (ec2.disks / disk / "capsweep/x").exists()
+        assert disk in ec2.resources()["file_systems"]
+        assert "ec2:RunInstances" in {call.action for call in ec2.calls() if call.key == "laptop"}

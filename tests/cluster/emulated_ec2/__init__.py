@@ -194,8 +194,14 @@ class EmulatedEc2:
                     self._boot(host, request.get("UserData", ""))
                     self.machines[instance["id"]] = Ec2Machine(host, request, instance["tags"])
                 elif machine and machine.is_there and not instance["is_there"]:
-                    self.hosts.remove(machine.host)
-                    machine.is_there = False
+                    self._end(machine)
+        for machine in self.machines.values():
+            if machine.is_there:  # else it would end with this thread, and nobody wait for it
+                self._end(machine)
+
+    def _end(self, machine: Ec2Machine) -> None:
+        self.hosts.remove(machine.host)
+        machine.is_there = False
 
     def _boot(self, host: str, user_data: str) -> None:
         """Run what a machine runs at boot, from its base64."""

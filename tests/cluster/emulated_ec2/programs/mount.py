@@ -42,6 +42,6 @@ def _folder(disk: str, point: str | None) -> Path:
 
 if __name__ == "__main__":
     kind, name, _, options, *places = sys.argv[1:]
-    if (kind, name) != ("-t", "efs") or not options.startswith("tls,"):
+    if (kind, name) != ("-t", "efs") or "tls" not in options.split(","):
         sys.exit("mount: only EFS with TLS is emulated")
     main(options, *places)
