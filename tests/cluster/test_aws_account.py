@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
@@ -16,15 +15,14 @@ from botocore.exceptions import ClientError
 
 from sweeps.records.errors import BadInput
 from sweeps.remote.aws import check as aws
-from tests.cluster.emulated_ec2 import PYTHON, why_no_ec2
+from tests.cluster.emulated_ec2 import EmulatedAccount, emulated_account, why_no_ec2
 from tests.pages import ROOT
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.skipif(bool(why_no_ec2()), reason=why_no_ec2()),
 ]
-_KEYS = {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
 
 
 class Account:
@@ -35,12 +33,11 @@ class Account:
         ids: What the file has to say -> the id.
     """
 
-    def __init__(self, url: str) -> None:
-        self.variables = {**_KEYS, "AWS_ENDPOINT_URL": url}
-        keys = {"aws_access_key_id": "none", "aws_secret_access_key": "none"}
-        session = boto3.Session(region_name="us-west-2", **keys)
+    def __init__(self, bare: EmulatedAccount) -> None:
+        self.variables = bare.variables
+        session = boto3.Session("laptop", "none", region_name="us-west-2")
         self.ec2, self.iam, efs = (
-            session.client(name, endpoint_url=url) for name in ("ec2", "iam", "efs")
+            session.client(name, endpoint_url=bare.url) for name in ("ec2", "iam", "efs")
         )
         network = self.ec2.describe_vpcs()["Vpcs"][0]["VpcId"]
         self.group = self.ec2.create_security_group(
@@ -55,7 +52,7 @@ class Account:
         for subnet in subnets:
             efs.create_mount_target(FileSystemId=disk, SubnetId=subnet)
         self.iam.create_instance_profile(InstanceProfileName="capsweep-head")
-        self.iam.create_role(RoleName="AWSServiceRoleForEC2Spot", AssumeRolePolicyDocument="{}")
+        self.iam.create_service_linked_role(AWSServiceName="spot.amazonaws.com")
         self.ids = {
             "ami-0123456789abcdef0": self.ec2.describe_images()["Images"][0]["ImageId"],
             "sg-0123456789abcdef0": self.group,
@@ -92,16 +89,8 @@ def port_22(addresses: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Generator[Account]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("moto") / "log"
-    command = [str(PYTHON.with_name("moto_server")), "-H", "127.0.0.1", "-p", str(port)]
-    with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=file) as server:
-        try:
-            wait_until(lambda: "Running on" in log.read_text() or server.poll() is not None)
-            yield Account(f"http://127.0.0.1:{port}")
-        finally:
-            server.terminate()
+    with emulated_account(tmp_path_factory.mktemp("moto")) as bare:
+        yield Account(bare)
 
 
 def checked(account: Account, path: Path, **more: str) -> "subprocess.CompletedProcess[str]":

@@ -103,7 +103,8 @@ class AwsPlan:
         settings = self.settings
         num_subnets = counted(len(self.subnets), "subnet")
         yield f"{'there':10}  {num_subnets} in {', '.join(each.zone for each in self.subnets)}"
-        yield f"{'there':10}  image {settings['image']}, from {IMAGE_PARAMETER}"
+        origin = "as the file says" if self.file.own_id("image") else f"the newest of {IMAGE_PARAMETER}"
+        yield f"{'there':10}  image {settings['image']}, {origin}"
         yield from self.facts
         head, worker = settings["head_type"], settings["worker_type"]
         yield f"Costs: the head, {head}, {machine_price_text(head)};"
@@ -372,6 +373,14 @@ def _image(account: Account, file: ClusterSettings) -> str:
     from botocore.exceptions import ClientError
 
     if own := file.own_id("image"):
+        images = account.client("ec2").describe_images(
+            Filters=[{"Name": "image-id", "Values": [own]}]
+        )
+        if not images["Images"]:
+            raise BadInput(
+                f"{file.path} names the image {own}, which {account.region} does not have: write "
+                f"{SHIPPED_IDS['image']} in its place for the newest."
+            )
         return own
     try:
         return account.client("ssm").get_parameter(Name=IMAGE_PARAMETER)["Parameter"]["Value"]

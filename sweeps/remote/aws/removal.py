@@ -108,10 +108,8 @@ class Removal:
             "access_point": AccessPoint,
         }
         gone = {name for name, kind in names.items() if kind in deleted}
-        if not deleted.keys() or Disk not in deleted:
-            gone -= {"disk", "access_point"}
-        if gone == names.keys():
-            gone |= {"image", "subnets"}
+        if Disk not in deleted:
+            gone.discard("access_point")
         self.file.write({name: SHIPPED_IDS[name] for name in gone})
 
 
@@ -236,7 +234,7 @@ def check_is_made(removal: Removal) -> None:
     Raises:
         BadInput: If there is nothing.
     """
-    if removal.is_empty:
+    if removal.is_empty and removal.disk is None:
         values = removal.file.values
         raise BadInput(
             f"Nothing that init has made for '{values['cluster_name']}' is in {values['region']}: "

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.emulated_ec2.account import (
-    PYTHON,
     Call,
     EmulatedAccount,
     emulated_account,
@@ -29,7 +28,6 @@ from tests.cluster.hosts import Hosts
 from tests.waiting import wait_until
 
 __all__ = [
-    "PYTHON",
     "Call",
     "Ec2Machine",
     "EmulatedAccount",

@@ -12,13 +12,13 @@ from typing import Any
 from tests.cluster.emulated_ec2.resources import Resources, resources
 from tests.waiting import PATIENCE_SECONDS
 
-PYTHON = Path(__file__).parents[3] / ".venv-moto" / "bin" / "python"
+_PYTHON = Path(__file__).parents[3] / ".venv-moto" / "bin" / "python"
 _SERVER = Path(__file__).parent / "service" / "server.py"
 
 
 def why_no_ec2() -> str:
     """Return why there is no emulated EC2 here, "" if there is."""
-    return "" if PYTHON.exists() else "moto is not installed: make .venv-moto/installed"
+    return "" if _PYTHON.exists() else "moto is not installed: make .venv-moto/installed"
 
 
 def server_command(
@@ -35,7 +35,7 @@ def server_command(
         unsteady: Whether it is as AWS is in its first seconds.
     """
     command = ["setpriv", "--pdeathsig", "KILL"]  # the kill of nsenter would leave it
-    command += [str(PYTHON), str(_SERVER), address, str(port), "--calls", str(record), *options]
+    command += [str(_PYTHON), str(_SERVER), address, str(port), "--calls", str(record), *options]
     return command + ["--bare"] * bare + ["--unsteady"] * unsteady
 
 
