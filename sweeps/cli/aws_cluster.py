@@ -5,7 +5,6 @@ import secrets
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -30,9 +29,6 @@ from sweeps.remote.aws.removal import Removal, check_is_made, plan_removal
 from sweeps.remote.aws.settings import ClusterSettings
 from sweeps.remote.cluster_file import aws_cluster
 from sweeps.storage.folder import PRIVATE, Folder
-
-if TYPE_CHECKING:
-    from sweeps.remote.cluster import CheckedMachine
 
 _OF_ROLES = ("Role", "InstanceProfile")  # of calls of IAM
 _RECORDS = "/mnt/capsweep/"
@@ -143,7 +139,7 @@ def _print_result(plan: AwsPlan) -> None:
     path = plan.file.path
     config = aws_cluster(path)
     assert config is not None
-    checked: CheckedMachine = check_account(path, config)
+    checked = check_account(config, plan.account)
     print_checked([checked], len(checked.name))
     say(f"Next: ray up {path} --disable-usage-stats")
     head = machine_price_text(plan.settings["head_type"])
@@ -184,8 +180,6 @@ def destroy_cluster(path: Path, *, with_records: bool, is_dry_run: bool, is_sure
         if not is_sure:
             _ask_for_all(removal)
         removal.carry_out(say)
-    for sentence in removal.left:
-        say(f"It stays: {sentence}.")
 
 
 def _ask_for_all(removal: Removal) -> None:

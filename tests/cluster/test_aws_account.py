@@ -113,7 +113,7 @@ def found_in(account: Account, path: Path, monkeypatch: pytest.MonkeyPatch) -> A
         monkeypatch.setenv(name, value)
     config = aws_cluster(path)
     assert config is not None
-    return aws.check_account(path, config)
+    return aws.check_account(config)
 
 
 def test_an_account_that_has_all_is_said_to_be_ready(account: Account, tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def _check_account(file: str) -> int:
     path, config = Path(file).expanduser().absolute(), aws_cluster(file)
     if config is None:
         return 0
-    account = check_account(path, config)
+    account = check_account(config)
     print_checked([account], len(account.name))
     if not has_head(path, config):
         say(f"The cluster has no head yet. Start it with: ray up {file}")

@@ -2,12 +2,20 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any
 
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
-from sweeps.remote.aws.account import BAD_KEYS, NOT_THERE, NoRight, code_of, in_sentences
+from sweeps.remote.aws.account import (
+    BAD_KEYS,
+    NOT_THERE,
+    Account,
+    NoRight,
+    code_of,
+    in_sentences,
+    session_in,
+)
 from sweeps.remote.aws.policies import SPOT_ROLE
 from sweeps.remote.cluster import CheckedMachine
 
@@ -21,40 +29,37 @@ name and code."""
 _Json = Mapping[str, Any]
 
 
-def check_account(path: Path, config: _Json) -> CheckedMachine:
+def check_account(config: _Json, account: Account | None = None) -> CheckedMachine:
     """Check that the account on AWS has what a cluster needs.
 
     Args:
-        path: The cluster's file.
-        config: Its content.
+        config: The content of the cluster's file.
+        account: The account, None for that of the user in the file's region.
 
     Raises:
         BadInput: If AWS is not reached, or refuses the credentials.
     """
     checked = CheckedMachine("AWS")
-    try:
-        import boto3
-    except ImportError:
+    if account is None and find_spec("boto3") is None:
         checked.not_checked.append('the account (pip install "capsweep[aws]" for boto3)')
         return checked
-    session = boto3.Session(region_name=config["provider"].get("region"))
-    account = _Account(session, config)
+    needs = _Needs(account or Account(session_in(config["provider"].get("region"))), config)
     for subject, check in _CHECKS.items():
-        _check(subject, check, account, checked)
+        _check(subject, check, needs, checked)
     return checked
 
 
-class _Account:
-    """An account and what a cluster needs of it.
+class _Needs:
+    """What a cluster needs of an account.
 
     Args:
-        session: boto3's, in the cluster's region.
+        account: The account, in the cluster's region.
         config: The content of the cluster's file.
     """
 
-    def __init__(self, session: Any, config: _Json) -> None:
-        self.client: Callable[[str], Any] = session.client
-        self.region: str = session.region_name
+    def __init__(self, account: Account, config: _Json) -> None:
+        self.client = account.client
+        self.region = account.region
         head, types = config.get("head_node_type"), config.get("available_node_types") or {}
         self.head: _Json = (types.get(head) or {}).get("node_config") or {}
         workers = [node for name, node in types.items() if name != head and node.get("max_workers")]
@@ -76,8 +81,8 @@ class _Account:
 
 def _check(
     subject: str,
-    check: Callable[[_Account, CheckedMachine], None],
-    account: _Account,
+    check: Callable[[_Needs, CheckedMachine], None],
+    needs: _Needs,
     checked: CheckedMachine,
 ) -> None:
     """Make one check; without the right to read its subject, it counts as not checked.
@@ -89,7 +94,7 @@ def _check(
 
     try:
         with in_sentences():
-            check(account, checked)
+            check(needs, checked)
     except NoRight as error:
         checked.not_checked.append(f"{subject} (no right to look: {error.operation})")
     except BadInput as error:
@@ -104,19 +109,19 @@ def _check(
             checked.not_checked.append(f"{subject} ({code})")
 
 
-def _check_credentials(account: _Account, checked: CheckedMachine) -> None:
-    account.client("sts").get_caller_identity()
+def _check_credentials(needs: _Needs, checked: CheckedMachine) -> None:
+    needs.client("sts").get_caller_identity()
     checked.right.append("credentials")
 
 
-def _check_image(account: _Account, checked: CheckedMachine) -> None:
-    for image in account.setting_values("ImageId"):
-        listed = account.client("ec2").describe_images(ImageIds=[image])["Images"]
-        checked.add("image", bool(listed), f"image: there is no {image} in {account.region}.")
+def _check_image(needs: _Needs, checked: CheckedMachine) -> None:
+    for image in needs.setting_values("ImageId"):
+        listed = needs.client("ec2").describe_images(ImageIds=[image])["Images"]
+        checked.add("image", bool(listed), f"image: there is no {image} in {needs.region}.")
 
 
-def _check_groups(account: _Account, checked: CheckedMachine) -> None:
-    for group in _groups(account):
+def _check_groups(needs: _Needs, checked: CheckedMachine) -> None:
+    for group in _groups(needs):
         name, rules = group["GroupId"], group["IpPermissions"]
         checked.add(
             "machines reach each other",
@@ -142,9 +147,9 @@ def _check_groups(account: _Account, checked: CheckedMachine) -> None:
         )
 
 
-def _groups(account: _Account) -> Sequence[_Json]:
-    groups = account.setting_values("SecurityGroupIds")
-    return account.client("ec2").describe_security_groups(GroupIds=groups)["SecurityGroups"]
+def _groups(needs: _Needs) -> Sequence[_Json]:
+    groups = needs.setting_values("SecurityGroupIds")
+    return needs.client("ec2").describe_security_groups(GroupIds=groups)["SecurityGroups"]
 
 
 def _is_from(group: str, rule: _Json) -> bool:
@@ -166,14 +171,14 @@ def _ports(rule: _Json) -> str:
     return f"port {first}" if first == last else f"ports {first} to {last}"
 
 
-def _subnets(account: _Account) -> Sequence[_Json]:
-    subnets = account.setting_values("SubnetIds")
-    return account.client("ec2").describe_subnets(SubnetIds=subnets)["Subnets"]
+def _subnets(needs: _Needs) -> Sequence[_Json]:
+    subnets = needs.setting_values("SubnetIds")
+    return needs.client("ec2").describe_subnets(SubnetIds=subnets)["Subnets"]
 
 
-def _check_subnets(account: _Account, checked: CheckedMachine) -> None:
-    networks = {group["VpcId"] for group in _groups(account)}
-    subnets = _subnets(account)
+def _check_subnets(needs: _Needs, checked: CheckedMachine) -> None:
+    networks = {group["VpcId"] for group in _groups(needs)}
+    subnets = _subnets(needs)
     elsewhere = [subnet["SubnetId"] for subnet in subnets if subnet["VpcId"] not in networks]
     hidden = [subnet["SubnetId"] for subnet in subnets if not subnet["MapPublicIpOnLaunch"]]
     checked.add(
@@ -188,57 +193,57 @@ def _check_subnets(account: _Account, checked: CheckedMachine) -> None:
     )
 
 
-def _check_disk(account: _Account, checked: CheckedMachine) -> None:
-    if not account.share:
+def _check_disk(needs: _Needs, checked: CheckedMachine) -> None:
+    if not needs.share:
         checked.not_checked.append("shared disk (SHARE names no EFS disk)")
         return
-    efs = account.client("efs")
-    (disk,) = efs.describe_file_systems(FileSystemId=account.share)["FileSystems"]
+    efs = needs.client("efs")
+    (disk,) = efs.describe_file_systems(FileSystemId=needs.share)["FileSystems"]
     checked.add(
         "encrypted disk",
         disk.get("Encrypted", False),
-        f"shared disk: {account.share} is not encrypted: make one that is, as AWS encrypts no disk "
+        f"shared disk: {needs.share} is not encrypted: make one that is, as AWS encrypts no disk "
         f"later.",
     )
-    targets = efs.describe_mount_targets(FileSystemId=account.share)["MountTargets"]
+    targets = efs.describe_mount_targets(FileSystemId=needs.share)["MountTargets"]
     reached = {target.get("AvailabilityZoneName") for target in targets}
-    zones = sorted({subnet["AvailabilityZone"] for subnet in _subnets(account)} - reached)
+    zones = sorted({subnet["AvailabilityZone"] for subnet in _subnets(needs)} - reached)
     checked.add(
         "shared disk",
         not zones,
-        f"shared disk: {account.share} has no mount target in {', '.join(zones)}, where a subnet "
+        f"shared disk: {needs.share} has no mount target in {', '.join(zones)}, where a subnet "
         f"lies.",
     )
-    if account.access_point:
-        listed = efs.describe_access_points(AccessPointId=account.access_point)["AccessPoints"]
+    if needs.access_point:
+        listed = efs.describe_access_points(AccessPointId=needs.access_point)["AccessPoints"]
         checked.add(
             "access point",
-            [point["FileSystemId"] for point in listed] == [account.share],
-            f"access point: {account.access_point} does not belong to {account.share}.",
+            [point["FileSystemId"] for point in listed] == [needs.share],
+            f"access point: {needs.access_point} does not belong to {needs.share}.",
         )
 
 
-def _check_profile(account: _Account, checked: CheckedMachine) -> None:
-    name = (account.head.get("IamInstanceProfile") or {}).get("Name")
+def _check_profile(needs: _Needs, checked: CheckedMachine) -> None:
+    name = (needs.head.get("IamInstanceProfile") or {}).get("Name")
     if name:
-        account.client("iam").get_instance_profile(InstanceProfileName=name)
+        needs.client("iam").get_instance_profile(InstanceProfileName=name)
     checked.add("instance profile", bool(name), "head's instance profile: the file names none.")
 
 
-def _check_spot_role(account: _Account, checked: CheckedMachine) -> None:
-    if any(_is_spot(node) for node, _ in account.workers):
-        account.client("iam").get_role(RoleName=SPOT_ROLE)
+def _check_spot_role(needs: _Needs, checked: CheckedMachine) -> None:
+    if any(_is_spot(node) for node, _ in needs.workers):
+        needs.client("iam").get_role(RoleName=SPOT_ROLE)
         checked.right.append("role for spot machines")
 
 
-def _check_quotas(account: _Account, checked: CheckedMachine) -> None:
-    for node, most in account.workers:
+def _check_quotas(needs: _Needs, checked: CheckedMachine) -> None:
+    for node, most in needs.workers:
         machine = node["InstanceType"]
-        kind, quota = quota_of(account.client("service-quotas"), machine, is_spot=_is_spot(node))
+        kind, quota = quota_of(needs.client("service-quotas"), machine, is_spot=_is_spot(node))
         if quota is None:
             checked.not_checked.append(f"quota of {machine}")
             continue
-        types = account.client("ec2").describe_instance_types(InstanceTypes=[machine])
+        types = needs.client("ec2").describe_instance_types(InstanceTypes=[machine])
         needed = types["InstanceTypes"][0]["VCpuInfo"]["DefaultVCpus"] * most
         checked.add(
             f"quota of {kind} machines",
@@ -272,7 +277,7 @@ def _is_spot(node: _Json) -> bool:
     return (node.get("InstanceMarketOptions") or {}).get("MarketType") == "spot"
 
 
-_CHECKS: Mapping[str, Callable[[_Account, CheckedMachine], None]] = {
+_CHECKS: Mapping[str, Callable[[_Needs, CheckedMachine], None]] = {
     "credentials": _check_credentials,
     "image": _check_image,
     "security group": _check_groups,

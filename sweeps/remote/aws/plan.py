@@ -5,12 +5,13 @@ import re
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from capsmodel.spelling import hint, unknown
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted, one_line
-from sweeps.remote.aws.account import Account, NoRight, code_of
+from sweeps.remote.aws.account import NOT_THERE, Account, NoRight, code_of
 from sweeps.remote.aws.check import quota_of
 from sweeps.remote.aws.policies import IMAGE_PARAMETER
 from sweeps.remote.aws.prices import (
@@ -103,7 +104,9 @@ class AwsPlan:
         settings = self.settings
         num_subnets = counted(len(self.subnets), "subnet")
         yield f"{'there':10}  {num_subnets} in {', '.join(each.zone for each in self.subnets)}"
-        origin = "as the file says" if self.file.own_id("image") else f"the newest of {IMAGE_PARAMETER}"
+        origin = (
+            "as the file says" if self.file.own_id("image") else f"the newest of {IMAGE_PARAMETER}"
+        )
         yield f"{'there':10}  image {settings['image']}, {origin}"
         yield from self.facts
         head, worker = settings["head_type"], settings["worker_type"]
@@ -120,13 +123,13 @@ class AwsPlan:
         Raises:
             BadInput: If AWS refuses a call. What was made stays, and the same call goes on.
         """
-        made: list[str] = []
+        missing, made = self.missing, list[str]()
         try:
-            for resource in self.missing:
+            for resource in missing:
                 resource.complete()
                 made.append(resource.title)
                 report(f"made: {resource.title}")
-            for resource in self.resources:
+            for resource in missing:
                 if not resource.wait():
                     raise BadInput(f"The {resource.title} is not ready yet.")
         except BadInput as error:
@@ -210,6 +213,9 @@ def make_plan(account: Account, file: ClusterSettings, options: ClusterOptions) 
             subnet, no quota, a resource of somebody else, or a file with other values.
     """
     account.client("sts").get_caller_identity()
+    if options.head_profile:
+        _check_profile(account, options.head_profile)
+    _forget_gone(account, file)
     settings = _settings(account, file, options)
     network, subnets = _subnets(account, file, settings)
     settings["subnets"] = ", ".join(subnet.id for subnet in subnets)
@@ -223,15 +229,52 @@ def make_plan(account: Account, file: ClusterSettings, options: ClusterOptions) 
         subnets,
     )
     for resource in plan.resources:
-        found = resource.find()
-        if found and not found.is_ours:
-            raise BadInput(
-                f"The account has a {resource.title} in {account.region} that this command has "
-                f"not made: give the cluster another name by --name."
-            )
+        resource.find()
+        resource.check_own()
     plan.facts += _facts(plan, ssh_from)
     _check_file(plan)
     return plan
+
+
+def _check_profile(account: Account, name: str) -> None:
+    """Make sure that there is an instance profile.
+
+    Raises:
+        BadInput: If there is none.
+    """
+    if not HeadProfile(account, "", name=name).find_surely():
+        raise BadInput(
+            f"The account has no instance profile '{one_line(name)}': leave out --head-profile to "
+            f"have one made."
+        )
+
+
+def _forget_gone(account: Account, file: ClusterSettings) -> None:
+    """Have the file forget the ids of what is not there any more, as after `destroy`."""
+    if file.values["region"] != account.region:
+        return
+    ec2, efs = account.client("ec2"), account.client("efs")
+    looks: Mapping[str, Callable[[str], object]] = {
+        "security_group": lambda name: ec2.describe_security_groups(GroupIds=[name]),
+        "disk": lambda name: efs.describe_file_systems(FileSystemId=name),
+        "access_point": lambda name: efs.describe_access_points(AccessPointId=name),
+    }
+    for setting, look in looks.items():
+        name = file.own_id(setting)
+        if name and not account.wait(partial(_is_there, look, name), tries=3):
+            file.forget(setting)
+
+
+def _is_there(look: Callable[[str], object], name: str) -> bool:
+    from botocore.exceptions import ClientError
+
+    try:
+        look(name)
+    except ClientError as error:
+        if not NOT_THERE.search(code_of(error)):
+            raise
+        return False
+    return True
 
 
 def _settings(account: Account, file: ClusterSettings, options: ClusterOptions) -> dict[str, str]:
@@ -346,8 +389,8 @@ def _subnets(
         for each in sorted(listed, key=lambda each: each["SubnetId"], reverse=True)
         if each["MapPublicIpOnLaunch"] and each["AvailabilityZone"] in zones
     }
-    own = (file.own_id("subnets") or "").split(", ")
-    subnets = [each for _, each in sorted(public.items()) if own == [""] or each.id in own]
+    own = file.own_id("subnets") if file.values["region"] == account.region else None
+    subnets = [each for _, each in sorted(public.items()) if not own or each.id in own]
     if not subnets:
         raise BadInput(
             f"No subnet of the default VPC {network} gives machines a public address in "
@@ -372,7 +415,8 @@ def _image(account: Account, file: ClusterSettings) -> str:
     """
     from botocore.exceptions import ClientError
 
-    if own := file.own_id("image"):
+    own = file.own_id("image")
+    if own and file.values["region"] == account.region:
         images = account.client("ec2").describe_images(
             Filters=[{"Name": "image-id", "Values": [own]}]
         )
@@ -526,7 +570,7 @@ def _check_file(plan: AwsPlan) -> None:
     others = {
         name: value
         for name, value in changes.items()
-        if value != plan.file.values[name] and plan.file.values[name] != SHIPPED_IDS.get(name)
+        if value != plan.file.values[name] and (name not in SHIPPED_IDS or plan.file.own_id(name))
     }
     for name in ("security_group", "disk", "access_point"):
         if name not in changes and plan.file.own_id(name):

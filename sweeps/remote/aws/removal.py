@@ -85,7 +85,6 @@ class Removal:
             try:
                 resource.remove()
             except StillInUse as error:
-                self.left.append(f"{resource.title}: {error}")
                 report(f"left: {resource.title}. {error}")
                 continue
             deleted[type(resource)] = resource

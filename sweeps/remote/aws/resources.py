@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
+from sweeps.records.errors import BadInput
 from sweeps.remote.aws.account import NOT_THERE, Account, code_of
 from sweeps.remote.aws.policies import SPOT_ROLE, SPOT_SERVICE, TRUST, head_policy
 
@@ -128,10 +129,27 @@ class Resource(ABC):
         return self.found
 
     def complete(self) -> None:
-        """Make it, unless it is there."""
+        """Make it, unless it is there.
+
+        Raises:
+            BadInput: If somebody else has made one of that name.
+        """
         if not self.find():
             self.account.call(self.make, not_yet=_NOT_YET, done=self.made_before)
             self.account.wait(self.find)
+        self.check_own()
+
+    def check_own(self) -> None:
+        """Make sure that it is not somebody else's, if it is there.
+
+        Raises:
+            BadInput: If it is.
+        """
+        if self.found and not self.found.is_ours:
+            raise BadInput(
+                f"The account has a {self.title} in {self.account.region} that this command has "
+                f"not made: give the cluster another name by --name."
+            )
 
     def wait(self) -> bool:
         """Wait until it can be used; return whether it can."""

@@ -58,6 +58,7 @@ class ClusterSettings:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._gone: set[str] = set()
         self._read()
 
     def _read(self) -> None:
@@ -87,8 +88,13 @@ class ClusterSettings:
         return not any(map(self.own_id, ("security_group", "disk", "access_point")))
 
     def own_id(self, name: str) -> str | None:
-        """Return an id that the file has, None if it is the shipped one."""
-        return None if self.values[name] == SHIPPED_IDS[name] else self.values[name]
+        """Return an id that the file has, None if it is the shipped one, or gone."""
+        is_none = self.values[name] == SHIPPED_IDS[name] or name in self._gone
+        return None if is_none else self.values[name]
+
+    def forget(self, name: str) -> None:
+        """Take an id that the file has for gone from the account."""
+        self._gone.add(name)
 
     def edited(self, changes: Values) -> str:
         """Return the text of the file with other values."""

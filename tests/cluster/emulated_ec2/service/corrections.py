@@ -39,6 +39,8 @@ class Corrections:
                 return _json({"Quota": {**quota, "Value": self.quotas[values["QuotaCode"]]}})
             case "ssm:GetParameter" if values["Name"] == IMAGE_PARAMETER:
                 return _image(request)
+            case "elasticfilesystem:CreateAccessPoint":
+                return _point_is_there(request)
             case "iam:CreateServiceLinkedRole":
                 return _role_is_taken(request)
             case "ec2:DeleteSecurityGroup" if not request.is_dry_run:
