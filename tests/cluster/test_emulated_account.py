@@ -310,6 +310,16 @@ def test_a_new_profile_is_not_known_to_ec2_and_deleted_late(unsteady: Clients) -
             assert codes == ["DeleteConflict", "DeleteConflict", "", "NoSuchEntity"]
 
 
+def test_a_reset_account_is_as_unsteady_as_at_first(unsteady: Clients) -> None:
+    image = unsteady.ssm.get_parameter(Name=_IMAGE)["Parameter"]["Value"]
+    asked = {"ImageId": image, "MinCount": 1, "MaxCount": 1, "IamInstanceProfile": {"Name": "p"}}
+    for times in (1, 2):
+        unsteady.account.reset()
+        unsteady.profile()
+        codes = [error(unsteady.ec2.run_instances, **asked) for _ in range(times)]
+        assert codes == ["InvalidParameterValue"] * times
+
+
 def test_who_looks_on_sees_what_is_hidden(unsteady: Clients) -> None:
     group = unsteady.group()
     assert group in unsteady.account.resources()["security_groups"]
