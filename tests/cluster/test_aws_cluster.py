@@ -267,7 +267,7 @@ def foreign_group(account: EmulatedAccount, _: Path) -> None:
 def foreign_disk(account: EmulatedAccount, _: Path) -> None:
     efs = client(account, "efs")
     efs.create_file_system(CreationToken="capsweep")
-    for _ in range(3):
+    for _ in range(5):  # until it is ready too
         efs.describe_file_systems()
 
 
@@ -424,6 +424,8 @@ def test_what_others_use_is_left_and_named(account: EmulatedAccount, shell: Shel
     )
     machine = started["Instances"][0]["InstanceId"]
     point = efs.create_access_point(ClientToken="other", FileSystemId=disk)["AccessPointId"]
+    for _ in range(3):
+        efs.describe_access_points()
     client(account, "iam").attach_role_policy(
         RoleName="capsweep-head",
         PolicyArn=client(account, "iam").create_policy(

@@ -100,7 +100,7 @@ def _check(
     except BadInput as error:
         if not isinstance(error.__cause__, ClientError):
             raise
-        code, message = code_of(error.__cause__), error.__cause__.response["Error"]["Message"]
+        code, message = code_of(error.__cause__), error.__cause__.response["Error"].get("Message")
         if BAD_KEYS.search(code):
             raise
         if NOT_THERE.search(code):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from aws_request import Answer, Request, refusal
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
+from moto.efs.models import efs_backends
 from moto.iam.models import SERVICE_NAME_CONVERSION, iam_backends
 
 SERVICE_NAME_CONVERSION["spot"] = "EC2Spot"  # moto would say AWSServiceRoleForspot
@@ -87,6 +88,15 @@ def _image(request: Request) -> Answer:
     parameter = {"Name": name, "Type": "String", "Value": image, "Version": 1}
     parameter["ARN"] = f"arn:aws:ssm:{request.region}::parameter{name}"
     return _json({"Parameter": {**parameter, "DataType": "aws:ec2:image"}})
+
+
+def _point_is_there(request: Request) -> Answer | None:
+    """Refuse a second access point of one client token; moto makes it."""
+    points = efs_backends[DEFAULT_ACCOUNT_ID][request.region].access_points.values()
+    token, disk = request.values["ClientToken"], request.values["FileSystemId"]
+    if (token, disk) not in {(point.client_token, point.file_system_id) for point in points}:
+        return None
+    return refusal(request, "AccessPointAlreadyExists", f"There is one of the token {token}")
 
 
 def _role_is_taken(request: Request) -> Answer | None:
