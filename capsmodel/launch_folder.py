@@ -5,6 +5,8 @@ from pathlib import Path
 
 LAUNCH_FOLDER = "CAPSWEEP_LAUNCH_FOLDER"
 """Variable with that folder, set where a process runs in another one."""
+SENT_SWEEP = "CAPSWEEP_SENT_SWEEP"
+"""Variable that is set where the current folder is made for a sweep's file sent from elsewhere."""
 
 
 def from_launch_folder(path: str | Path) -> Path:

@@ -20,7 +20,7 @@ from capsmodel.data.archive import data_root
 from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
 from capsmodel.data.picture_files import Fit
 from capsmodel.data.splits import hold_out
-from capsmodel.launch_folder import from_launch_folder
+from capsmodel.launch_folder import SENT_SWEEP, from_launch_folder
 from capsmodel.settings.parts import later
 
 _TEST_SEED = "test"
@@ -218,11 +218,23 @@ class UserFiles(DataSet, ABC):
 
     @property
     def place(self) -> Path:
-        """Where the files lie on this machine."""
+        """Where the files lie on this machine.
+
+        Raises:
+            MissingFilesError: If they are none of this machine's, and their sweep is of another.
+        """
         path = Path(self.path).expanduser()
         # each is `path` if that is absolute
         places = [Path.cwd() / path, from_launch_folder(path), data_root() / path]
-        return next((place for place in places if place.exists()), places[0])
+        there = next((place for place in places if place.exists()), None)
+        is_named = self.path != type(self).model_fields["path"].default
+        if not there and is_named and not path.is_absolute() and os.environ.get(SENT_SWEEP):
+            raise MissingFilesError(
+                f"'{self.path}' is not in the data folder '{data_root()}': a sweep is sent without "
+                f"files of your own. Copy them to '{places[-1]}', or name an absolute path on the "
+                f"shared folder."
+            )
+        return there or places[0]
 
     @abstractmethod
     def scan(self, place: Path) -> FoundFacts:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from capsmodel.launch_folder import SENT_SWEEP
 from sweeps.execution.view.live_view import VIEW_VARIABLE
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import RESUME_VARIABLE
@@ -108,8 +109,9 @@ def launch_line(request: SubmitSweep) -> str:
 def run_job(request: RunJob, send: Send) -> CommandEnded:
     """Run capsweep as a job and send what it prints."""
     with _client(request.dashboard) as client:
-        width = f"COLUMNS={request.columns} " if request.columns else ""
-        line = f"{PLAIN_VARIABLE}=1 {width}exec capsweep {shlex.join(request.arguments)}"
+        variables = f"{PLAIN_VARIABLE}=1 {SENT_SWEEP}=1"
+        variables += f" COLUMNS={request.columns}" if request.columns else ""
+        line = f"{variables} exec capsweep {shlex.join(request.arguments)}"
         job_id = _submit(client, line, request.files)
         state = asyncio.run(_followed(client, FollowJob(dashboard="", job_id=job_id), send, None))
         with suppress(RuntimeError):

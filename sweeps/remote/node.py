@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from capsmodel.launch_folder import SENT_SWEEP
 from sweeps.execution.engine.cgroup import num_cores
 from sweeps.execution.sweep_log import is_launching
 from sweeps.records.errors import BadInput
@@ -80,11 +81,12 @@ def run_command(request: RunCommand, send: Send) -> CommandEnded:
     """Run capsweep in a folder with some files, and send what it prints."""
     with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
         write_files(Folder(Path(folder)), request.files)
-        width = {"COLUMNS": str(request.columns)} if request.columns else {}
+        variables = {PLAIN_VARIABLE: "1", SENT_SWEEP: "1"}
+        variables |= {"COLUMNS": str(request.columns)} if request.columns else {}
         process = subprocess.Popen(
             [program("capsweep"), *request.arguments],
             cwd=folder,
-            env={**os.environ, "RAY_AUTH_MODE": "token", PLAIN_VARIABLE: "1", **width},
+            env={**os.environ, **variables, "RAY_AUTH_MODE": "token"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -110,6 +112,7 @@ def prepare_data(request: PrepareData, _send: Send) -> DataReady:
     with tempfile.TemporaryDirectory(prefix="capsweep-") as folder:
         write_files(Folder(Path(folder)), request.files)
         os.chdir(folder)
+        os.environ[SENT_SWEEP] = "1"
         sweep = f"./{request.sweep}" if request.files else request.sweep
         changes = Changes(settings=dict(request.settings))
         prepare_data(define(sweep, changes, (), checks_together=False))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from capsmodel.launch_folder import SENT_SWEEP
 from sweeps.records.errors import BadInput
 from sweeps.remote import node
 from sweeps.remote.messages import GetFiles, PrepareData, RunCommand, StartHead, StartWorker
@@ -21,6 +22,7 @@ _CHANGED = (  # by an agent, in its own environment
     "CAPSWEEP_STORAGE",
     "CAPSWEEP_DATA",
     "CAPSWEEP_TRACKING_URI",
+    SENT_SWEEP,
 )
 _DATA = '''
 """A sweep over data that one machine has."""
@@ -101,17 +103,17 @@ def test_a_command_runs_in_a_folder_with_its_files(
     )
     monkeypatch.setattr(node, "AT_END", [])
     monkeypatch.setenv("COLUMNS", "9")
-    put('echo "$@"; ls; cat mine.py >&2; echo $COLUMNS $RAY_AUTH_MODE; exit 3')
+    put('echo "$@"; ls; cat mine.py >&2; echo $COLUMNS $RAY_AUTH_MODE $CAPSWEEP_SENT_SWEEP; exit 3')
     replies: list[Any] = []
     request = RunCommand(
         arguments=("plan", "mine.py"), files={"mine.py": "SWEEP = 3\n"}, columns=80
     )
     assert node.run_command(request, replies.append).exit_code == 3
     printed = "".join(reply.text for reply in replies)
-    assert printed == "plan mine.py\nmine.py\nSWEEP = 3\n80 token\n"
+    assert printed == "plan mine.py\nmine.py\nSWEEP = 3\n80 token 1\n"
     replies.clear()
     node.run_command(RunCommand(arguments=("list",)), replies.append)
-    assert "".join(reply.text for reply in replies).endswith("9 token\n")
+    assert "".join(reply.text for reply in replies).endswith("9 token 1\n")
     for process in started:  # in an agent it goes with the process
         process.stdout.close()
 
@@ -204,6 +206,23 @@ def test_a_sweep_that_cannot_be_trained_here_is_refused(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput, match=re.escape(sentence)):
         node.prepare_data(PrepareData(**request_fields), ignore)
+
+
+def test_files_that_are_not_sent_are_named_as_the_sweep_names_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CAPSWEEP_DATA", str(tmp_path / "data"))
+    text = _DATA.replace("Photos()", "ImageFolder('shapes/')").replace("[Photos]", "[]")
+    files = {"mine.py": text.replace("import DataSet", "import DataSet, ImageFolder")}
+    with pytest.raises(BadInput) as error:
+        node.prepare_data(PrepareData(sweep="mine.py", files=files), ignore)
+    sentence = (
+        f"'shapes/' is not in the data folder '{tmp_path}/data': a sweep is sent without files of "
+        f"your own. Copy them to '{tmp_path}/data/shapes', or name an absolute path on the shared "
+        f"folder"
+    )
+    assert str(error.value).startswith(f"mine.py cannot be run: {sentence} (line ")
 
 
 def test_a_folder_that_cannot_be_read_is_named() -> None:
