@@ -111,7 +111,8 @@ class LaunchOptions(Changes):
         default=False, description="Archive the trained cells, and train all of them again."
     )
     replace: bool = Field(
-        default=False, description="Allow this launch to drop cells of the sweep."
+        default=False,
+        description="Allow this launch to leave out cells of the sweep; their records stay.",
     )
     storage: str | Path | None = Field(
         default=None, description="Storage folder [default: ./capsweep-store]."

@@ -224,13 +224,14 @@ def check_dropped_cells(
     proposed = {(cell.arm, cell.seed) for cell in current.proposed_cells()}
     confirmed = [cell for cell in current.cells if (cell.arm, cell.seed) not in proposed]
     num_dropped = len(dropped) + len(_not_in(new, confirmed))
-    warm = f", which may --warm-start {new.sweep}" if new.search and current.search else ""
-    shorter = " Either goes on from the shorter trainings." * goes_on
+    warm = f", and NEW may --warm-start {new.sweep}" if new.search and current.search else ""
+    shorter = " Both flags go on from the shorter trainings." * goes_on
     raise BadInput(
-        f"The sweep '{new.sweep}' exists already, and this launch would drop {num_dropped} of "
-        f"its {len(current.cells)} cells: {_difference(current, new)}. Repeat the options it was "
-        f"launched with, give it another name (--name NEW){warm}, or replace the sweep's "
-        f"definition (--replace; its records stay).{shorter}"
+        f"The sweep '{new.sweep}' exists already, and this launch leaves out {num_dropped} of "
+        f"its {len(current.cells)} cells: {_difference(current, new)}. No record is deleted, but "
+        f"those cells would no longer be in the sweep's table. --name NEW keeps both tables{warm}; "
+        f"--replace goes on with this launch's cells alone; the settings of the last launch "
+        f"continue that one.{shorter}"
     )
 
 

@@ -122,7 +122,7 @@ def test_a_launch_whose_store_is_lost_is_incomplete(
 
 def test_a_refused_launch_runs_no_command(launches: Launches, tmp_path: Path) -> None:
     launches.run()
-    with pytest.raises(BadInput, match="would drop"):
+    with pytest.raises(BadInput, match="leaves out"):
         launches.run(notify=command(tmp_path), seeds=(1,))
     assert not (tmp_path / "told").exists()
 

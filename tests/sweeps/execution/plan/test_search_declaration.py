@@ -169,8 +169,9 @@ def test_what_a_changed_search_would_drop_is_all_that_is_not_in_it() -> None:
     new = searched(space=FEW_POINTS, trials=4, confirm=confirm()).manifest
     assert new.cells == existing.cells[:1], "plan finds the base alone"
     sentence = (
-        "this launch would drop 4 of its 5 cells: its space would change. Repeat the options it "
-        "was launched with, give it another name (--name NEW), which may --warm-start example, or "
+        "this launch leaves out 4 of its 5 cells: its space would change. No record is deleted, "
+        "but those cells would no longer be in the sweep's table. --name NEW keeps both tables, "
+        "and NEW may --warm-start example; --replace goes on"
     )
     with pytest.raises(BadInput, match=re.escape(sentence)):
         check_dropped_cells(current, new)

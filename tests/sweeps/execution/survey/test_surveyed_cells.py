@@ -122,15 +122,15 @@ def test_empty_cells_whose_code_was_mended_may_go() -> None:
 
 def test_fewer_seeds_are_refused_by_name() -> None:
     assert refusal(manifest(seeds=(0, 1, 2)), manifest(seeds=(1, 3))) == (
-        "The sweep 'example' exists already, and this launch would drop 4 of its 6 cells: "
-        "the seeds 0, 2 are not in it. Repeat the options it was launched with, give it another "
-        "name (--name NEW), or replace the sweep's "
-        "definition (--replace; its records stay)."
+        "The sweep 'example' exists already, and this launch leaves out 4 of its 6 cells: "
+        "the seeds 0, 2 are not in it. No record is deleted, but those cells would no longer be in "
+        "the sweep's table. --name NEW keeps both tables; --replace goes on with this launch's "
+        "cells alone; the settings of the last launch continue that one."
     )
 
 
 def test_fewer_arms_are_refused_by_name() -> None:
-    assert "drop 2 of its 4 cells: the arms other are not in it." in refusal(
+    assert "leaves out 2 of its 4 cells: the arms other are not in it." in refusal(
         manifest(), manifest(arms=("base",))
     )
 
