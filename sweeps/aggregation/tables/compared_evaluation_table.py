@@ -252,6 +252,37 @@ def _values(
     }
 
 
+def trial_values(evaluated: ComparedEvaluation, name: str) -> Table:
+    """Return one row per arm, seed and metric, as recorded: a share of images is a fraction.
+
+    An arm's figure is the mean over its seeds of the sum of `value` times `weight`.
+
+    Args:
+        evaluated: The arms compared by the evaluation.
+        name: Of the table.
+    """
+    key, primary = evaluated.evaluation.evaluation_key, evaluated.primary
+    figures = (primary.figure, *(point.figure for point in evaluated.points))
+    metrics = {metric: None for figure in figures for metric in figure.weights}
+    by_name = {metric.name: metric for metric in evaluated.evaluation.metrics}
+    rows: list[dict[str, Value]] = [
+        {
+            "arm": measured.arm.arm.name,
+            "seed": seed,
+            "trial_key": measured.arm.counted[seed].trial_key,
+            "metric": metric,
+            "unit": by_name[metric].unit,
+            **coordinate_values(by_name[metric].at),
+            "value": measured.arm.counted[seed].evaluations[key].get(metric),
+            "weight": primary.figure.weights.get(metric, 0.0),
+        }
+        for measured in primary.arms
+        for seed in measured.errors
+        for metric in metrics
+    ]
+    return values_table(name, rows)
+
+
 def coordinate_values(at: Coordinate | None) -> dict[str, Value]:
     """Return the coordinate at which a metric is measured. All values are None without one."""
     return {

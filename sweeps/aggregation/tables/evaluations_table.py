@@ -27,6 +27,7 @@ from sweeps.aggregation.tables.compared_evaluation_table import (
     compared_evaluation_table,
     coordinate_values,
     names_of_tables,
+    trial_values,
 )
 from sweeps.aggregation.tables.confusion_figure import confusion_figures
 from sweeps.aggregation.tables.coordinate_figure import evaluation_figure, is_of
@@ -118,6 +119,7 @@ def make_evaluations(declared: EvaluationsTable, results: Results) -> Section:
         declared.name,
         declared.kind,
         tables=(*compared, *([others] if others.rows or not compared else [])),
+        data=tuple(trial_values(each, f"{name}-trials") for name, each in by_image.items()),
         figures=(*_curves(manifest, evaluated), *confusions),
         notes=notes,
     )

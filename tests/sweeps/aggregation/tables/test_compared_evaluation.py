@@ -148,6 +148,18 @@ def test_programs_read_a_row_an_arm_and_point_with_its_coordinate() -> None:
     )
 
 
+def test_an_arms_mean_is_that_of_the_weighted_values_of_its_trials() -> None:
+    made = section()
+    (trials,) = made.data
+    assert trials.name == f"{made.tables[0].name}-trials"
+    rows, means = read(trials), read(made.tables[0])
+    assert len(rows) == len({(row["trial_key"], row["at"]) for row in rows}) == 3 * 3 * len(PLACES)
+    for row in means[:3]:
+        values = [float(r["value"]) * float(r["weight"]) for r in rows if r["arm"] == row["arm"]]
+        assert row["figure"] == "primary"
+        assert float(row["mean_percent"]) == pytest.approx(100 * sum(values) / 3)
+
+
 def test_readers_see_six_points_at_most_the_first_and_the_last_among_them() -> None:
     places = tuple(float(n) for n in range(10))
     table = section(places).tables[0]
