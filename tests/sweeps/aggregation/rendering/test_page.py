@@ -143,6 +143,10 @@ def test_what_is_decided_comes_before_what_is_not(known):
         assert page.text.count(moved.lead) == 1
         classes = [attributes.get("class") for tag, attributes in page.elements if tag == "p"]
         assert classes.count("answer") == classes.count("finding") == 2
+        links = [link for link in page.values("href") if link.startswith("#table-")]
+        assert {*links} == {"#table-moved", f"#table-{table.name}"}
+        assert links[0] == ("#table-moved" if comes_first else f"#table-{table.name}")
+        assert {link[1:] for link in links} <= {*page.values("id")}
 
 
 def test_on_a_phone_each_cell_has_its_heading(known):
