@@ -161,6 +161,11 @@ class Report:
         once = {table.lead: table for table in (*found, *first, *evaluated)}
         return tuple(sorted(once.values(), key=lambda table: not table.is_decided))
 
+    @property
+    def has_several_families(self) -> bool:
+        """Whether several sections have answers: the error rate of verdicts is each one's own."""
+        return sum(any(table.lead for table in section.tables) for section in self.sections) > 1
+
     def _of_kind(self, kind: str) -> list[Table]:
         sections = [section for section in self.sections if section.kind == kind]
         return [table for section in sections for table in section.tables if table.lead]

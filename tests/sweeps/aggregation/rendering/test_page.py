@@ -23,6 +23,8 @@ from tests.sweeps.aggregation.rendering.test_escaping import HOSTILE, hostile_ta
 EMPTY = {"meta", "link", "img", "br", "hr", "input"}
 ADDRESSES = ("src", "href", "xlink:href", "action", "data", "srcset")
 
+CHANCES = "several tables are several chances of a false finding."
+
 
 class Page(HTMLParser):
     """What a browser would find: elements with their attributes, texts, rows of tables."""
@@ -126,6 +128,7 @@ def test_the_answer_stands_before_all_sections(known):
     classes = [a.get("class") for t, a in page.elements if t == "p"]
     assert classes[0] == "over"
     assert "answer" in classes[:3]
+    assert CHANCES not in page.text, "one table has one chance"
 
 
 def test_what_is_decided_comes_before_what_is_not(known):
@@ -143,6 +146,7 @@ def test_what_is_decided_comes_before_what_is_not(known):
         assert page.text.count(moved.lead) == 1
         classes = [attributes.get("class") for tag, attributes in page.elements if tag == "p"]
         assert classes.count("answer") == classes.count("finding") == 2
+        assert page.text.count(CHANCES) == 1
         links = [link for link in page.values("href") if link.startswith("#table-")]
         assert {*links} == {"#table-moved", f"#table-{table.name}"}
         assert links[0] == ("#table-moved" if comes_first else f"#table-{table.name}")
