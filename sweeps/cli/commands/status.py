@@ -1,5 +1,6 @@
 """`capsweep status`: the launched sweeps, or the cells of one."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -230,8 +231,9 @@ def _print_status(status: "SweepStatus") -> None:
         out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
     if status.last_launch or status.is_running:
         out.print(_last_launch(status))
-    if again := _resume_hint(status):
-        say(f"Go on with: {again}")
+    again = _resume_hint(status)
+    for sentence in filter(None, (_earlier_report(status), again and f"Go on with: {again}")):
+        say(sentence)
 
 
 def _print_cells(status: "SweepStatus") -> None:
@@ -325,6 +327,24 @@ def _last_launch(status: "SweepStatus") -> str:
     took = duration_text(launch.ended - launch.started)
     how = "was interrupted" if launch.exit_code == 130 else f"ended with code {launch.exit_code}"
     return f"The last launch took {took} and {how}."
+
+
+def _earlier_report(status: "SweepStatus") -> str:
+    """Return that the report next to the launch is from before it, "" if it is not known to be."""
+    from sweeps.storage.folder import Folder
+
+    launch = status.last_launch
+    if launch is None or any(each.startswith("--reports") for each in launch.arguments):
+        return ""
+    folder = Folder(Path(launch.folder, "reports"), status.sweep)
+    try:
+        with folder.opened() as descriptor:
+            page = os.stat("report.html", dir_fd=descriptor, follow_symlinks=False)
+    except (OSError, BadInput):
+        return ""
+    if page.st_mtime >= launch.started:
+        return ""
+    return f"The report in {folder.path} is from before this launch."
 
 
 def _resume_hint(status: "SweepStatus") -> str | None:

@@ -1,6 +1,7 @@
 """Without a name `capsweep status` lists the sweeps that were launched."""
 
 import json
+import os
 import re
 import sqlite3
 import sys
@@ -15,7 +16,13 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_process.launch_lock import sole_launch
 from sweeps.execution.survey.listing import listed_sweeps
 from sweeps.execution.survey.status import sweep_status
-from sweeps.execution.sweep_log import DISPATCHED, SweepLog, stored_entries, write_log
+from sweeps.execution.sweep_log import (
+    DISPATCHED,
+    SweepLog,
+    last_launch,
+    stored_entries,
+    write_log,
+)
 from sweeps.records.cell_contents import OutboxLine
 from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.records.manifest_evaluation import ManifestEvaluation
@@ -122,6 +129,20 @@ def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
     ended = shell("status", "small_design").out
     assert ended.endswith(f"was interrupted.\nGo on with: {again}\n")
     assert not json.loads(shell("status", "small_design", "--json").out)["is_running"]
+
+
+def test_a_report_from_before_an_unfinished_launch_is_said_to_be(shell: Shell) -> None:
+    storage = interrupted_design(shell)
+    launch = last_launch(storage / "journals", "small_design")
+    assert launch
+    sentence = "The report in reports/small_design is from before this launch.\n"
+    assert sentence not in shell("status", "small_design").out, "there is no report"
+    page = shell.folder / "reports" / "small_design" / "report.html"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    for seconds, is_said in ((-1, True), (1, False)):
+        os.utime(page, (launch.started + seconds, launch.started + seconds))
+        assert (sentence in shell("status", "small_design").out) == is_said
 
 
 def test_the_status_of_a_killed_launch_names_the_command_that_resumes_it(
