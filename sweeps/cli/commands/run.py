@@ -107,6 +107,7 @@ def _print_problems(result: "SweepResult") -> None:
         out.print(plain(sentence))
     if result.exit_code == _INTERRUPTED:
         out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")
+        out.print("This launch has written no report: one that is there is from before it.")
     if not result.is_recorded:
         why = result.complaint or "the tracking store did not answer in time"
         out.print(f"Some records are not yet in MLflow: {plain(why)}")

@@ -208,6 +208,15 @@ def test_a_submitted_launch_names_no_file_of_its_head_and_no_command_for_it(
     assert "Next: " not in capsys.readouterr().out
 
 
+def test_an_interrupted_launch_says_that_a_report_is_from_before_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sentence = "This launch has written no report: one that is there is from before it.\n"
+    for exit_code in (0, 3, 130):
+        run.print_result(SweepResult("mine", 5, num_filled=2, num_trained=1, exit_code=exit_code))
+        assert (sentence in capsys.readouterr().out) == (exit_code == 130)
+
+
 def test_who_follows_a_job_sees_its_tables_as_wide_as_the_terminal(
     shell: Shell, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
