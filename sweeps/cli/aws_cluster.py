@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from capsmodel.spelling import unknown
+from sweeps.cli.printed_checks import print_checked
 from sweeps.cli.terminal import say
 from sweeps.records.errors import BadInput
 from sweeps.records.suggested_command import SuggestedCommand
@@ -134,8 +135,6 @@ def _make_token() -> None:
 
 
 def _print_result(plan: AwsPlan) -> None:
-    from sweeps.cli.commands.cluster import print_checked
-
     path = plan.file.path
     config = aws_cluster(path)
     assert config is not None

@@ -74,7 +74,21 @@ def prints_status_there(
             _print_if_starting(head, submission)
         raise typer.Exit(code)
     leave_report(head, submission)
+    _print_costs(submission)
     return True
+
+
+def _print_costs(submission: Submission) -> None:
+    """Say what the head of a cluster on AWS costs, also when idle, and what ends it."""
+    from sweeps.remote.aws.prices import machine_price_text
+    from sweeps.remote.cluster_file import aws_cluster
+
+    if submission.to != "ray" or submission.on is None or is_json_requested() or is_quiet():
+        return
+    if config := aws_cluster(submission.on):
+        head = config["available_node_types"][config["head_node_type"]]["node_config"]
+        costs = machine_price_text(head["InstanceType"])
+        say(f"The head costs {costs}, also when idle, until: ray down {submission.on}")
 
 
 def _without_resuming(reply: "Text | Frame") -> "Text | Frame":

@@ -35,6 +35,22 @@ _SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(.*)")
 _HEAD_IP_SECONDS = 120.0
 
 
+class NoHead(BadInput):
+    """The head of a cluster of Ray's does not run.
+
+    Args:
+        path: The cluster's file.
+        reason: Why there is none.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.command = ["ray", "up", str(path)]
+        super().__init__(
+            f"The cluster of {path} has no head ({reason}). What was trained is not lost: start "
+            f"it, {shlex.join(self.command)}, and give the same command again."
+        )
+
+
 @dataclass(frozen=True)
 class ClusterMachine:
     """A machine of a cluster.
@@ -331,5 +347,5 @@ def _head_address(path: Path, provider: Mapping[str, Any]) -> str:
     lines = asked.stdout.split()
     if asked.returncode or not lines:
         reason = one_line((asked.stderr.strip().splitlines() or ["no address"])[-1])[:200]
-        raise BadInput(f"The cluster of {path} has no head ({reason}): start it, ray up {path}.")
+        raise NoHead(path, reason)
     return lines[-1]

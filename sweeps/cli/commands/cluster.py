@@ -1,12 +1,13 @@
 """`capsweep cluster`: machines become a cluster, are checked, are released."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from capsmodel.spelling import unknown
+from sweeps.cli.printed_checks import print_checked
 from sweeps.cli.terminal import say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
@@ -14,13 +15,33 @@ from sweeps.records.plain_text import counted, one_line
 from sweeps.records.suggested_command import SuggestedCommand
 
 if TYPE_CHECKING:
-    from sweeps.remote.cluster import CheckedMachine
     from sweeps.remote.cluster_file import ClusterFile
 
 
 _MachinesFile = Annotated[
     str, typer.Argument(metavar="FILE", help="machines.txt: a machine a line, the head first.")
 ]
+_Region = Annotated[
+    str | None, typer.Option(help="Region [default: that of your settings of AWS].")
+]
+_Name = Annotated[str | None, typer.Option(help="Name of the cluster [default: as the file says].")]
+_Workers = Annotated[int | None, typer.Option(help="The most workers [default: as the file says].")]
+_GpuType = Annotated[
+    str | None,
+    typer.Option(metavar="TYPE", help="A GPU, such as L4, or a machine, such as g5.xlarge."),
+]
+_OnDemand = Annotated[
+    bool, typer.Option("--on-demand", help="Workers are on-demand machines, not spot ones.")
+]
+_SshFrom = Annotated[
+    str | None,
+    typer.Option(metavar="CIDR", help="Who may log in [default: this machine's address]."),
+]
+_HeadProfile = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="An instance profile that there is, for the head."),
+]
+_File = Annotated[str, typer.Option(metavar="FILE", help="The cluster's file.")]
 _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, and make nothing.")]
 
@@ -55,31 +76,14 @@ def check(
 def init(
     provider: Annotated[str, typer.Argument(metavar="aws", help="Whose machines.")],
     *,
-    region: Annotated[
-        str | None, typer.Option(help="Region [default: that of your settings of AWS].")
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the cluster [default: as the file says].")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="The most workers [default: as the file says].")
-    ] = None,
-    gpu_type: Annotated[
-        str | None,
-        typer.Option(metavar="TYPE", help="A GPU, such as L4, or a machine, such as g5.xlarge."),
-    ] = None,
-    on_demand: Annotated[
-        bool, typer.Option("--on-demand", help="Workers are on-demand machines, not spot ones.")
-    ] = False,
-    ssh_from: Annotated[
-        str | None,
-        typer.Option(metavar="CIDR", help="Who may log in [default: this machine's address]."),
-    ] = None,
-    head_profile: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="An instance profile that there is, for the head."),
-    ] = None,
-    file: Annotated[str, typer.Option(metavar="FILE", help="The cluster's file.")] = "cluster.yaml",
+    region: _Region = None,
+    name: _Name = None,
+    workers: _Workers = None,
+    gpu_type: _GpuType = None,
+    on_demand: _OnDemand = False,
+    ssh_from: _SshFrom = None,
+    head_profile: _HeadProfile = None,
+    file: _File = "cluster.yaml",
     is_dry_run: _DryRun = False,
     is_sure: _Yes = False,
 ) -> None:
@@ -154,19 +158,6 @@ def _check_account(file: str) -> int:
         say(f"The cluster has no head yet. Start it with: ray up {file}")
         raise typer.Exit(1 if account.wrong else 0)
     return len(account.wrong)
-
-
-def print_checked(machines: "Iterable[CheckedMachine]", width: int) -> int:
-    """Print what was found of each machine; return how much is wrong."""
-    num_wrong = 0
-    for machine in machines:
-        num_wrong += len(machine.wrong)
-        parts = [f"ok: {', '.join(machine.right)}"] * bool(machine.right)
-        parts += [f"not checked: {', '.join(machine.not_checked)}"] * bool(machine.not_checked)
-        lines = ["; ".join(parts)] if parts else []
-        for line in [*lines, *(f"WRONG: {sentence}" for sentence in machine.wrong)]:
-            typer.echo(f"{machine.name:{width}}  {one_line(line)}")
-    return num_wrong
 
 
 def _up(cluster: "ClusterFile") -> None:

@@ -1,8 +1,12 @@
 """`capsweep submit`: a sweep goes to a cluster, and this machine may be switched off."""
 
+import shlex
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +30,7 @@ from sweeps.cli.job_options import (
     slurm_job,
 )
 from sweeps.cli.options import SweepArgument
-from sweeps.cli.terminal import say
+from sweeps.cli.terminal import complain, say
 from sweeps.cli.verbosity import is_quiet
 from sweeps.records.errors import BadInput
 from sweeps.records.notify_command import without_notify, words_of
@@ -117,7 +121,8 @@ def submit(
     options = {name: value for name, value in options.items() if name not in job}
     launch = _checked(options)
     place = {"on": on, "address": address, "namespace": namespace}
-    head = _head(launch, to=to, place=place, job=job, sbatch=sbatch or ())
+    find = partial(_head, launch, to=to, place=place, job=job, sbatch=sbatch or ())
+    head = _head_that_runs(find, is_offered=is_followed)
     where, last = _where(head)
     sent, arguments = sendable(sweep), tuple(launch_arguments(options))
     words = ["submit", str(sent.file or sweep), *where, *without_notify(arguments), *last]
@@ -149,6 +154,31 @@ def _checked(options: Mapping[str, Any]) -> "LaunchOptions":
     if launch.notify is not None:
         words_of(launch.notify)
     return launch
+
+
+def _head_that_runs(find: "Callable[[], Head]", *, is_offered: bool) -> "Head":
+    """Return the machine that takes the sweep; offer to start the head of a cluster that has none.
+
+    Raises:
+        BadInput: If there is none.
+    """
+    from sweeps.remote.cluster_file import NoHead
+
+    try:
+        return find()
+    except NoHead as error:
+        if not (is_offered and sys.stdin.isatty()):
+            raise
+        complain(str(error))
+        if not typer.confirm(f"Start it now by {shlex.join(error.command)}?", default=True):
+            raise typer.Exit(2) from error
+        ray, *words = error.command
+        program = str(Path(sys.executable).with_name(ray))
+        if subprocess.run(
+            [program, *words, "--yes", "--disable-usage-stats"], check=False
+        ).returncode:
+            raise
+        return find()
 
 
 def _head(

@@ -20,6 +20,7 @@ from sweeps.remote.aws.resources import (
     mount_targets,
 )
 from sweeps.remote.aws.settings import SHIPPED_IDS, ClusterSettings
+from sweeps.storage.folder import Folder
 
 _ALIVE = ("pending", "running", "stopping", "stopped", "shutting-down")
 _GB = 1e9
@@ -96,7 +97,7 @@ class Removal:
         if self.key is None:
             return
         self.account.client("ec2").delete_key_pair(KeyName=self.key.stem)
-        self.key.unlink()
+        Folder(self.key.parent).remove(self.key.name)
         report(f"deleted: key pair {self.key.stem}")
 
     def _empty_file(self, deleted: dict[type[Resource], Resource]) -> None:

@@ -346,7 +346,7 @@ class SecurityGroup(Resource):
     def make(self) -> None:
         self.account.client("ec2").create_security_group(
             GroupName=self.name,
-            Description=f"Machines and disk of the capsweep cluster {self.cluster}",
+            Description=f"Machines and disk of {self.cluster}, a cluster of capsweep",
             VpcId=self._network,
             TagSpecifications=[{"ResourceType": "security-group", "Tags": self.tags}],
         )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sweeps.records.errors import BadInput
-from sweeps.storage.folder import Folder
+from sweeps.storage.folder import Folder, read_named_file
 
 Values = Mapping[str, str]
 
@@ -64,7 +64,7 @@ class ClusterSettings:
     def _read(self) -> None:
         path = self.path
         try:
-            self._text = path.read_text(encoding="utf-8")
+            self._text = read_named_file(path).decode()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise BadInput(
