@@ -18,4 +18,6 @@ def this_machine() -> dict[str, Any]:
     host, _, port = os.environ["AWS_ENDPOINT_URL"].removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port))) as link:
         filters = [{"Name": "private-ip-address", "Values": [link.getsockname()[0]]}]
+    # moto leaves its address to a machine that has ended, and gives it to the next one too
+    filters += [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     return client("ec2").describe_instances(Filters=filters)["Reservations"][0]["Instances"][0]
