@@ -169,6 +169,8 @@ _NOT_CALLED = {
     "iam:TagRole": "the same",
     "iam:TagInstanceProfile": "the same",
     "iam:PassRole": "AWS asks for it where the head is started with its profile",
+    "ec2:CreateNetworkInterface": "EFS asks for it where a mount target is made",
+    "ec2:DeleteNetworkInterface": "EFS asks for it where one is deleted",
     "ec2:DeleteTags": "Ray takes a tag off a machine that it stops instead of ending it",
 }
 """Rights that no recorded call has -> why the policies have them."""

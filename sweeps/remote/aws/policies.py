@@ -58,7 +58,10 @@ def user_policy(cluster: str, region: str) -> _Policy:
         _allowed(_OF_HEAD, head),
         _allowed(
             ["iam:GetRole", "iam:CreateServiceLinkedRole"],
-            f"arn:aws:iam::*:role/aws-service-role/{SPOT_SERVICE}/{SPOT_ROLE}",
+            [
+                f"arn:aws:iam::*:role/aws-service-role/{SPOT_SERVICE}/{SPOT_ROLE}",
+                "arn:aws:iam::*:role/aws-service-role/elasticfilesystem.amazonaws.com/*",
+            ],
         ),
         _allowed(["sts:GetCallerIdentity"]),
     )
@@ -74,6 +77,8 @@ _OF_REGION = [
     "ec2:AuthorizeSecurityGroupIngress",
     "ec2:DeleteSecurityGroup",
     "ec2:CreateDefaultVpc",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
     "elasticfilesystem:Describe*",
     "elasticfilesystem:CreateFileSystem",
     "elasticfilesystem:CreateMountTarget",
@@ -90,6 +95,7 @@ _OF_HEAD = [
     "iam:CreateRole",
     "iam:TagRole",
     "iam:DeleteRole",
+    "iam:ListAttachedRolePolicies",
     "iam:GetRolePolicy",
     "iam:PutRolePolicy",
     "iam:DeleteRolePolicy",

@@ -1,12 +1,16 @@
 """The check of an account on AWS without one; tests/cluster/test_aws_account.py has it emulated."""
 
+import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sweeps.remote.aws import check as aws
+from sweeps.remote.aws.policies import head_policy, user_policy
 from sweeps.remote.cluster import CheckedMachine
+from tests.pages import ROOT
 
 CODES = {"spot": "L-3819A6DF", "on-demand": "L-DB2E81BA"}  # AWS's, of all G and VT machines
 
@@ -36,3 +40,9 @@ def test_spot_machines_need_the_quota_of_spot_machines_and_others_that_of_on_dem
     checked = CheckedMachine("AWS")
     aws._check_quotas(account, checked)
     assert checked == CheckedMachine("AWS", right=[f"quota of {kind} machines"])
+
+
+def test_the_page_has_the_policies_that_init_prints() -> None:
+    blocks = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "aws.md").read_text(), re.DOTALL)
+    policies = [policy("capsweep", "us-west-2") for policy in (head_policy, user_policy)]
+    assert [json.loads(block) for block in blocks] == policies
