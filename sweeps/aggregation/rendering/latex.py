@@ -87,7 +87,7 @@ def to_latex(table: Table) -> str:
     """
     table = shown(table)
     is_long = len(table.rows) > _LONGEST_ON_A_PAGE
-    caption = escape_latex(table.title)
+    caption = escape_latex(f"{table.warning} {table.title}".strip())
     if table.lead:
         caption += f". {escape_latex(table.lead.removesuffix('.'))}"
     if table.description:
@@ -121,7 +121,7 @@ def to_latex_fragment(table: Table) -> str:
     Title, lead and notes stand above it as comments. `caption_text` has those that a caption needs.
     """
     table = shown(table)
-    comments = (table.title, table.lead, *table.notes)
+    comments = (table.warning, table.title, table.lead, *table.notes)
     paragraph = r"p{0.27\textwidth}"
     tabular = _parts(table, paragraph) if table.groups else _tabular(table, paragraph)
     needs = [r"\usepackage{booktabs}"]

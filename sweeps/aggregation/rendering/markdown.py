@@ -15,6 +15,8 @@ def to_markdown(table: Table) -> str:
     """Return the table with its title above and its notes below, all but the main ones folded."""
     table = shown(table)
     head = [f"# {escape_markdown(table.title)}"]
+    if table.warning:
+        head.insert(0, _paragraph(table.warning))
     if table.lead:
         head.append(_paragraph(table.lead))
     if table.description:

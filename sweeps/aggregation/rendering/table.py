@@ -93,6 +93,7 @@ class Table:
 
     Attributes:
         name: A slug: the name of its files.
+        warning: A paragraph before the title, such as what was not launched as declared.
         lead: A line that stands under the title, before all else.
         headline: The answer in a few words, for the head of a page; None where there is none.
         notes: Sentences that stand under it, in the order of their weight.
@@ -103,6 +104,7 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    warning: str = ""
     lead: str = ""
     description: str = ""
     notes: tuple[str, ...] = ()
@@ -179,7 +181,9 @@ class Table:
         main = (line(f"({n}) {note}") for n, note in enumerate(self.main_notes, start=1))
         more = folded(self.more_notes_title, "".join(map(line, self.more_notes)))
         lead = line(seen.lead) * bool(seen.lead)
-        return block(seen.title, lead, grid.html, *main, more * bool(self.more_notes))
+        warning = line(seen.warning) * bool(seen.warning)
+        body = block(seen.title, lead, grid.html, *main, more * bool(self.more_notes))
+        return f"{warning}{body}"
 
 
 def shown(table: Table) -> Table:

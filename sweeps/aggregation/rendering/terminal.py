@@ -25,7 +25,7 @@ def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
         elsewhere: What shows columns that a narrow terminal has no room for; by default its file.
     """
     table = shown(table)
-    head = [Text(one_line(line), style="bold") for line in table.title.splitlines()]
+    head = [Text(one_line(text), style="bold") for text in (table.warning, table.title) if text]
     if table.lead:
         head.append(Text(one_line(table.lead)))
     elsewhere = elsewhere or f"{table.name}.md"

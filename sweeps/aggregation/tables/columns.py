@@ -108,7 +108,7 @@ def point_cell(params: Mapping[str, Plain], search: ManifestSearch) -> Cell:
 
 
 def with_departures(manifest: Manifest, table: Table) -> Table:
-    """Return the table with what its launch changed, before its title and as a column in CSV.
+    """Return the table with what its launch changed, as its warning and as a column in CSV.
 
     So is what programs read in its place. A table of a sweep launched as declared comes back as it
     is.
@@ -123,7 +123,7 @@ def departed(sentence: str, table: Table) -> Table:
     column = Column("Departures", ("departures",), align="left", hide_if_empty=True)
     return replace(
         table,
-        title=f"{sentence}\n{table.title}",
+        warning=sentence,
         columns=(*table.columns, column),
         rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
         for_programs=table.for_programs and departed(sentence, table.for_programs),

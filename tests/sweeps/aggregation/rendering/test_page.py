@@ -330,3 +330,12 @@ def test_a_page_is_the_same_in_another_folder_locale_time_zone_and_hash_seed(tmp
         outputs.append(done.stdout)
     assert "report.html" in outputs[0]
     assert outputs[0] == outputs[1]
+
+
+def test_a_page_warns_of_departures_once_and_in_no_heading():
+    manifest, records = clear_sweep()
+    departed = manifest.model_copy(update={"departures": {"batch_size": (50, 32)}})
+    page = results_page(make_report(results_of(departed, records))).decode()
+    warning = "The sweep was not launched as declared: batch_size 32 instead of 50 (--set)."
+    assert page.count(f'<p class="warning">{warning}</p>') == 1
+    assert not re.search(r"<h[123]>[^<]*launched as declared", page)

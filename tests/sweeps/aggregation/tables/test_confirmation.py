@@ -251,7 +251,7 @@ def test_a_smaller_search_says_so_in_the_first_line() -> None:
     departed = manifest.model_copy(update={"departures": {"trials": (40, 4)}})
     first = to_markdown(confirmation_table(departed, records)).splitlines()[0]
     assert first.startswith(
-        "# The sweep was launched smaller than declared: trials 4 instead of 40 (--trials)."
+        "The sweep was launched smaller than declared: trials 4 instead of 40 (--trials)."
     )
 
 

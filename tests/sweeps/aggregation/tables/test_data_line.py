@@ -72,20 +72,20 @@ def test_the_terminal_shows_it_before_the_table() -> None:
     assert captured.get().splitlines()[1].strip() == LINE
 
 
-def test_departures_stand_after_it_in_the_title() -> None:
+def test_departures_stand_in_a_paragraph_before_the_title() -> None:
     table = of(PART, PART, "smallNORB", departures={"data.fraction": (1.0, 0.1)})
     expected = (
-        f"{STAND_IN} The sweep was launched smaller than declared: data.fraction 0.1 instead of "
-        f"1.0 (--set)."
+        "The sweep was launched smaller than declared: data.fraction 0.1 instead of 1.0 (--set)."
     )
-    assert table.title.startswith(expected)
-    assert to_markdown(table).startswith(f"# {expected} T")
+    title = f"{STAND_IN} T: ours beside the published"
+    assert (table.warning, table.title) == (expected, title)
+    assert to_markdown(table).startswith(f"{expected}\n\n# {title}\n")
     out = Console(width=200, file=io.StringIO())
     with out.capture() as captured:
         out.print(*for_terminal([table]))
     first, second, *_ = captured.get().splitlines()
     assert first.strip() == expected
-    assert second.strip() == "T: ours beside the published"
+    assert second.strip() == title
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,10 @@ SENTENCE = (
 
 
 @pytest.mark.parametrize("make", [published, ablation_table])
-def test_a_smaller_sweep_says_so_in_the_first_line(make: Any) -> None:
-    table = make(SMALLER, known()[1])
-    assert to_markdown(table).splitlines()[0].startswith(f"# {SENTENCE}")
+def test_a_smaller_sweep_says_so_in_a_paragraph_before_the_title(make: Any) -> None:
+    table, declared = make(SMALLER, known()[1]), make(*known())
+    assert to_markdown(table).splitlines()[:3] == [SENTENCE, "", f"# {declared.title}"]
+    assert f"<div>{SENTENCE}</div><div><strong>{declared.title}</strong>" in table.html
     caption = next(line for line in to_latex(table).splitlines() if r"\caption{" in line)
     assert caption.startswith(r"\caption{The sweep was launched smaller than declared: ")
 

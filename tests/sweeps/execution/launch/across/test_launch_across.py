@@ -135,7 +135,9 @@ def test_what_was_launched_unlike_has_no_overall_verdict(launches: Launches) -> 
     longer = launched(launches, other, only=("digits",), epochs=5, replace=True)
     assert longer.report
     table = longer.report.tables[0]
-    assert table.title.startswith("digits: The sweep was not launched as declared: stopping.epochs")
+    assert table.warning.startswith(
+        "digits: The sweep was not launched as declared: stopping.epochs"
+    )
     assert table.columns[-1].fields == ("departures",)
     assert alarms(longer).startswith("mapped: launched with another base or other options than")
     baseline = across(plan=ListedArms(baseline="fast", arms=ARMS | {"fast": {RATE: 0.009}}))
