@@ -13,11 +13,12 @@ from sweeps.aggregation.results.data_set_results import DataSetResults
 from sweeps.aggregation.results.evaluation_comparisons import ComparedEvaluation
 from sweeps.aggregation.results.factor_effects import Effects
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables.data_sets_notes import name_with_size
 from sweeps.aggregation.tables.evaluations_notes import axis_text
 from sweeps.aggregation.tables.reach_sentences import ERRORS, FIGURES, Wording
 from sweeps.aggregation.tables.search_answer import setting_with_share, settings_that_matter
-from sweeps.records.plain_text import one_line, points_text
+from sweeps.records.plain_text import counted, one_line, points_text
 
 MOST_WORDS = 15
 _NONE = "no arm is shown to differ from the baseline."
@@ -55,7 +56,17 @@ def comparison_headline(
         counts = f"{len(equivalent)} of {_arms(len(paired))} {is_or_are} equivalent {within}."
         named = f"{names} {is_or_are} equivalent {within}."
         return _first_short(start, [named, counts], is_decided=True)
-    return _first_short(start, [_NONE if by else _NONE_BY_TEST_ERROR], is_decided=False)
+    none = _untestable(paired) or (_NONE if by else _NONE_BY_TEST_ERROR)
+    return _first_short(start, [none], is_decided=False)
+
+
+def _untestable(compared: Sequence[Comparison]) -> str:
+    """Return that too few seeds allow no test, "" if any comparison is tested or lacks no seeds."""
+    nums = {comparison.difference.n for comparison in compared}
+    if max(nums) >= FEWEST_SEEDS or any(each.p_value is not None for each in compared):
+        return ""
+    seeds = counted(nums.pop(), "seed") if len(nums) == 1 else "fewer than three seeds"
+    return f"no difference can be tested with {seeds}."
 
 
 def _that_differ(

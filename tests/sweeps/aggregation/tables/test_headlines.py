@@ -61,6 +61,32 @@ def test_nothing_shown_is_said_so_and_nothing_compared_has_no_headline(
     assert comparison_headline([], None) is None
 
 
+SEEDS = (
+    ({"base": (6, 7), "a": (9, 9)}, "No difference can be tested with 2 seeds."),
+    ({"base": (6,), "a": (9,), "b": (2,)}, "No difference can be tested with 1 seed."),
+    (
+        {"base": (6, 7), "a": (9,), "b": (2, 3)},
+        "No difference can be tested with fewer than three seeds.",
+    ),
+    (
+        {"base": (6, 7, 8), "a": (9, 9), "b": (7, 6, 8)},
+        "No arm's test error is shown to differ from the baseline's.",
+    ),
+)
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), SEEDS)
+def test_too_few_seeds_for_any_test_are_no_null_result(
+    wrong: dict[str, tuple[int, ...]], sentence: str
+) -> None:
+    trials = [finished(arm, seed, n) for arm, row in wrong.items() for seed, n in enumerate(row)]
+    records = by_key(*trials)
+    compared = results_of(manifest_of(wrong), records, predictions_of(records)).compared
+    assert comparison_headline(compared, None) == (sentence, False)
+    by = comparison_headline(compared, None, by="over shift")
+    assert "is shown" in sentence or by == (f"Over shift: n{sentence[1:]}", False)
+
+
 def test_a_report_is_headed_by_it() -> None:
     manifest, records = clear_sweep()
     report = make_report(results_of(manifest, records, predictions_of(records)))
