@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Shaped
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from capsmodel.data.archive import data_root
+from capsmodel.data.archive import ROOT_VARIABLE, data_root
 from capsmodel.data.base import DataSet, DataSplits, Images, SplitIndices
 from capsmodel.data.picture_files import Fit
 from capsmodel.data.splits import hold_out
@@ -196,7 +196,7 @@ class UserFiles(DataSet, ABC):
         place = self.place
         settings: dict[str, Any] = {"path": str(place)} if self.path and place.exists() else {}
         if self.shape is None or not self.classes:
-            facts = self.scan(place)
+            facts = self._scanned(place)
             if len(facts.classes) < 2:
                 raise ValueError(
                     f"There must be at least two classes, and '{place}' has "
@@ -223,18 +223,35 @@ class UserFiles(DataSet, ABC):
         Raises:
             MissingFilesError: If they are none of this machine's, and their sweep is of another.
         """
-        path = Path(self.path).expanduser()
-        # each is `path` if that is absolute
-        places = [Path.cwd() / path, from_launch_folder(path), data_root() / path]
+        places = self._places
         there = next((place for place in places if place.exists()), None)
         is_named = self.path != type(self).model_fields["path"].default
-        if not there and is_named and not path.is_absolute() and os.environ.get(SENT_SWEEP):
+        if not there and is_named and places[1:] and os.environ.get(SENT_SWEEP):
             raise MissingFilesError(
                 f"'{self.path}' is not in the data folder '{data_root()}': a sweep is sent without "
                 f"files of your own. Copy them to '{places[-1]}', or name an absolute path on the "
                 f"shared folder."
             )
         return there or places[0]
+
+    @property
+    def _places(self) -> list[Path]:
+        """Where the files are searched, in that order: one place for an absolute path."""
+        path = Path(self.path).expanduser()
+        places = [Path.cwd() / path, from_launch_folder(path), data_root() / path]
+        return [*dict.fromkeys(places)]
+
+    def _scanned(self, place: Path) -> FoundFacts:
+        """Return what `scan` does; where a relative path leads nowhere, name the data root too."""
+        try:
+            return self.scan(place)
+        except MissingFilesError as error:
+            *_, last = self._places
+            if place == last or last.exists():
+                raise
+            raise MissingFilesError(
+                f"{error} Nor is there '{last}', below {ROOT_VARIABLE}."
+            ) from error
 
     @abstractmethod
     def scan(self, place: Path) -> FoundFacts:

@@ -11,6 +11,8 @@ from PIL import Image
 
 from capsmodel import TrainingConfig
 from capsmodel.data import DataSet, ImageFolder, data_root, facts_of, load_checked
+from capsmodel.data.archive import ROOT_VARIABLE
+from capsmodel.data.user_files import MissingFilesError
 from capsmodel.stopping import FixedEpochs
 from capsmodel.testing import DataSetContract
 from capsmodel.training.training import Training
@@ -367,3 +369,18 @@ def test_a_process_decodes_pictures_once_until_one_changes(
 
 def decoded_again(*_: Any) -> np.ndarray:
     raise AssertionError("decoded")
+
+
+def test_where_a_relative_path_leads_nowhere_both_places_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "data"))
+    with pytest.raises(MissingFilesError) as caught:
+        _ = ImageFolder("photos").image_shape
+    assert str(caught.value) == (
+        f"There is no folder '{tmp_path}/photos': name one with a folder of pictures for each "
+        f"class. Nor is there '{tmp_path}/data/photos', below {ROOT_VARIABLE}."
+    )
+    with pytest.raises(MissingFilesError, match=r"each class\.$"):
+        _ = ImageFolder(tmp_path / "photos").image_shape
