@@ -16,21 +16,25 @@ from sweeps.records.plain_text import counted
 from sweeps.remote.messages import NodeJob, SlurmJob, slurm_seconds, time_text
 
 _OURS: Mapping[re.Pattern[str], str] = {  # sbatch's option -> why it is not given to it
-    re.compile(rf"-{short}|--{name}(=|$)"): why
+    re.compile(rf"{short}--{name}(=|$)"): why
     for short, name, why in (
-        ("t", "time", "given by --time before --"),
-        ("N", "nodes", "given by --nodes before --"),
-        ("c", "cpus-per-task", "given by --cpus-per-node before --"),
-        ("p", "partition", "given by --partition before --"),
-        ("o", "output", "set by capsweep, as status and --follow read what a job prints"),
+        ("-t|", "time", "given by --time before --"),
+        ("-N|", "nodes", "given by --nodes before --"),
+        ("", "gpus-per-node", "given by --gpus-per-node before --"),
+        ("-c|", "cpus-per-task", "given by --cpus-per-node before --"),
+        ("-p|", "partition", "given by --partition before --"),
+        ("-a|", "array", "not possible, as one job runs the whole sweep"),
+        ("-o|", "output", "set by capsweep, as status and --follow read what a job prints"),
     )
 }
+_GPUS = re.compile(r"([A-Za-z0-9_.+-]+):([1-9][0-9]*)")  # type, number
 _Job = TypeVar("_Job", bound=NodeJob)
 
 
 def job_fields() -> dict[str, FieldInfo]:
     """Return the options of a job, name -> declaration."""
-    fields = {n: copy(field) for n, field in SlurmJob.model_fields.items() if n != "options"}
+    derived = {"options", "gpu_type"}
+    fields = {n: copy(field) for n, field in SlurmJob.model_fields.items() if n not in derived}
     fields["seconds"].default = None  # nothing but Slurm needs it
     return fields
 
@@ -52,7 +56,10 @@ def slurm_job(options: Mapping[str, Any], sbatch: Sequence[str]) -> SlurmJob:
         for ours, why in _OURS.items():
             if ours.match(word):
                 raise BadInput(f"What {word} asks for is {why}: leave it out after --.")
-    return _valid(SlurmJob, {**options, "options": _lines(sbatch)})
+    options = {**options, "options": _lines(sbatch)}
+    if typed := _GPUS.fullmatch(str(options["gpus_per_node"])):
+        options |= {"gpu_type": typed[1], "gpus_per_node": int(typed[2])}
+    return _valid(SlurmJob, options)
 
 
 def kube_job(options: Mapping[str, Any], sbatch: Sequence[str]) -> NodeJob:
@@ -67,6 +74,11 @@ def kube_job(options: Mapping[str, Any], sbatch: Sequence[str]) -> NodeJob:
     """
     of_nodes = {name: options[name] for name in NodeJob.model_fields}
     refuse_job_options({n: v for n, v in options.items() if n not in of_nodes}, sbatch)
+    if typed := _GPUS.fullmatch(gpus := str(options["gpus_per_node"])):
+        raise BadInput(
+            f"--gpus-per-node {gpus} names a type, which only Slurm takes: give --gpus-per-node "
+            f"{typed[2]}."
+        )
     return _valid(NodeJob, of_nodes)
 
 
@@ -89,11 +101,10 @@ def _valid(kind: type[_Job], options: Mapping[str, Any]) -> _Job:
 
 def job_arguments(job: NodeJob) -> tuple[list[str], list[str]]:
     """Return the command-line arguments that ask for a job: options, and those after `--`."""
-    flags = [
-        f"--{name.replace('_', '-')}={value}"
-        for name, value in job.model_dump(exclude_defaults=True).items()
-        if name not in {"seconds", "options"}
-    ]
+    values = job.model_dump(exclude_defaults=True, exclude={"seconds", "options", "gpu_type"})
+    if job.gpus_per_node:
+        values["gpus_per_node"] = job.gpus_asked
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
     if not isinstance(job, SlurmJob):
         return flags, []
     last = [word for line in job.options for word in line.split(" ")]
@@ -117,6 +128,17 @@ def refuse_job_options(options: Mapping[str, Any], sbatch: Sequence[str]) -> Non
         also, where = " and Kubernetes", "--to slurm or --to k8s"
     takes = "take" if also else "takes"
     raise BadInput(f"Only Slurm{also} {takes} {refused}: give {where} with it, or leave it out.")
+
+
+def _gpus(flag: str, text: str | int) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        if _GPUS.fullmatch(str(text)):
+            return text
+        raise BadInput(
+            f"{flag} takes a number, or under Slurm TYPE:NUMBER such as a100:1, got '{text}'."
+        ) from None
 
 
 def _seconds(flag: str, text: str | None) -> float | None:
@@ -155,5 +177,8 @@ def _lines(sbatch: Sequence[str]) -> tuple[str, ...]:
 
 
 JOB_SYNTAX: Mapping[str, OptionSyntax] = {
-    "seconds": OptionSyntax("--time", annotation=str | None, read=_seconds)
+    "seconds": OptionSyntax("--time", annotation=str | None, read=_seconds),
+    "gpus_per_node": OptionSyntax(
+        "--gpus-per-node", metavar="NUMBER|TYPE:NUMBER", annotation=str, read=_gpus
+    ),
 }

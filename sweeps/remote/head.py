@@ -247,6 +247,7 @@ class SlurmLogin(Head):
         on: The same.
         storage: The storage folder there, absolute.
         job: The same.
+        most_gpus: GPUs of the node with most that the job may get, 0 if that is not known.
 
     Raises:
         BadInput: If it cannot be reached, or there is no Slurm, or no partition for the job.
@@ -261,7 +262,7 @@ class SlurmLogin(Head):
         self.link = link_to(ClusterMachine(on)) if on else link_to_here("Slurm")
         request = GetSlurm(storage=storage, job=job)
         facts = self.link.call(request, SlurmFacts)
-        self.storage = facts.storage
+        self.storage, self.most_gpus = facts.storage, facts.most_gpus
         if job and not job.cpus_per_node and job.cores > (facts.most_cores or job.cores):
             self.job = job.model_copy(update={"cpus_per_node": facts.most_cores})
         self.place = {"to": "slurm", "on": on, "storage": self.storage}

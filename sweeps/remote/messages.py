@@ -268,7 +268,7 @@ class NodeJob(Message):
         default=1, description="Slurm, k8s: number of nodes; of pods, at most."
     )
     gpus_per_node: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="Slurm, k8s: GPUs of each node."
+        default=0, description="Slurm, k8s: GPUs of each node; Slurm: with their type, a100:1."
     )
     cpus_per_node: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
@@ -280,6 +280,11 @@ class NodeJob(Message):
     def cores(self) -> int:
         """Cores of each node."""
         return self.cpus_per_node or 4 * max(1, self.gpus_per_node)
+
+    @property
+    def gpus_asked(self) -> str:
+        """`--gpus-per-node`, as it is typed."""
+        return str(self.gpus_per_node)
 
     @property
     def node_text(self) -> str:
@@ -297,6 +302,7 @@ class SlurmJob(NodeJob):
     """What a job asks of Slurm.
 
     Attributes:
+        gpu_type: Which GPUs, by Slurm's name of them; "" for any.
         options: More lines for `#SBATCH`, as sbatch takes them.
     """
 
@@ -311,13 +317,24 @@ class SlurmJob(NodeJob):
         default=10,
         description="Slurm: how often a job is started at most while trials are missing.",
     )
+    gpu_type: str = ""
     options: tuple[str, ...] = ()
+
+    @property
+    def gpus_asked(self) -> str:
+        """`--gpus-per-node`, as it is typed and as sbatch takes it."""
+        return f"{self.gpu_type}:{self.gpus_per_node}".removeprefix(":")
+
+    @property
+    def type_text(self) -> str:
+        """Behind a number of GPUs: which ones."""
+        return f" of type {self.gpu_type}" if self.gpu_type else ""
 
     @property
     def text(self) -> str:
         """What it asks for."""
         nodes = counted(self.nodes, "node")
-        each = f"{self.node_text}{' each' * (self.nodes > 1)}"
+        each = f"{self.node_text}{self.type_text}{' each' * (self.nodes > 1)}"
         return f"{nodes} with {each}, {duration_text(self.seconds)}"
 
 
@@ -598,10 +615,12 @@ class SlurmFacts(Message):
     Attributes:
         storage: The storage folder there, absolute.
         most_cores: Cores of the largest node that a job may get, None if that is not known.
+        most_gpus: GPUs of the node with most of them, 0 if that is not known.
     """
 
     storage: str
     most_cores: int | None = None
+    most_gpus: int = 0
 
 
 MOST_FILES, MOST_BYTES = 1_000, 96 * 2**20

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
@@ -64,11 +64,12 @@ def facts(request: GetSlurm, _send: Send) -> SlurmFacts:
             f"There is no sbatch on {os.uname().nodename}: give the command on a login node of "
             f"Slurm, or name one with --on."
         )
-    cores = None
-    if request.job:
-        _check_partition(request.job)
-        cores = _most_cores(request.job)
-    return SlurmFacts(storage=str(resolve_storage(request.storage).root), most_cores=cores)
+    facts = SlurmFacts(storage=str(resolve_storage(request.storage).root))
+    if not request.job:
+        return facts
+    _check_partition(request.job)
+    most = _most_of_nodes(request.job)
+    return facts.model_copy(update=most._asdict())
 
 
 def _check_partition(job: SlurmJob) -> None:
@@ -102,15 +103,27 @@ class _Nodes(NamedTuple):
         partition: Name of the partition.
         number: How many there are.
         cores: Cores of each.
-        gpus: GPUs of each that Slurm knows.
+        gpus: GPUs of each that Slurm knows, by type; that is "" where it has no name.
         is_up: Whether they take jobs now.
     """
 
     partition: str
     number: int
     cores: int
-    gpus: int
+    gpus: Mapping[str, int]
     is_up: bool
+
+    def num_gpus(self, gpu_type: str) -> int:
+        """Return how many GPUs of a type each has, of any for ""."""
+        named = gpu_type.lower()
+        return sum(num for name, num in self.gpus.items() if not named or name == named)
+
+
+class _Most(NamedTuple):
+    """The most that nodes for a job have, as in `SlurmFacts`."""
+
+    most_cores: int | None
+    most_gpus: int
 
 
 def _nodes_for(job: SlurmJob) -> list[_Nodes]:
@@ -120,31 +133,28 @@ def _nodes_for(job: SlurmJob) -> list[_Nodes]:
         partition, count, cores, gres, state = line.strip().split("|")
         name = partition.rstrip("*")
         if name in job.partition.split(",") if job.partition else partition.endswith("*"):
-            gpus = sum(map(int, re.findall(r"\bgpu(?::[^:,(]+)?:(\d+)", gres)))
+            gpus: dict[str, int] = {}
+            for kind, num in re.findall(r"\bgpu(?::([^:,(]+))?:(\d+)", gres.lower()):
+                gpus[kind] = gpus.get(kind, 0) + int(num)
             is_up = state.rstrip("*~#!%$@^-") in _UP
             groups.append(_Nodes(name, int(count), int(cores.rstrip("+")), gpus, is_up))
     return groups
 
 
-def _most_cores(job: SlurmJob) -> int | None:
-    """Return the most cores that a node of a job's partition has; None if that is not known.
+def _most_of_nodes(job: SlurmJob) -> _Most:
+    """Return the most cores and GPUs that a node for a job has.
 
     Raises:
         BadInput: If no node is such as the job asks for, naming the option that asks for more.
     """
     if any(_OF_NODES.match(option) for option in job.options):
-        return None  # sbatch alone knows what they ask for together
+        return _Most(None, 0)  # sbatch alone knows what they ask for together
     nodes = _nodes_for(job)
     where = f"partition '{nodes[0].partition}'" if nodes else "that partition"
-    most_gpus = max((group.gpus for group in nodes), default=0)
+    most_gpus = max((group.num_gpus(job.gpu_type) for group in nodes), default=0)
     if job.gpus_per_node > most_gpus:
-        most = f"at most {counted(most_gpus, 'GPU')}" if most_gpus else "no GPU that Slurm knows"
-        instead = "give a smaller number" if most_gpus else "leave it out"
-        raise BadInput(
-            f"The nodes of {where} have {most}, and --gpus-per-node asks for {job.gpus_per_node}: "
-            f"{instead}, or name another --partition."
-        )
-    nodes = [group for group in nodes if group.gpus >= job.gpus_per_node]
+        raise BadInput(_too_many_gpus(job, nodes, most_gpus, where))
+    nodes = [group for group in nodes if group.num_gpus(job.gpu_type) >= job.gpus_per_node]
     most_cores = max((group.cores for group in nodes), default=0)
     if (job.cpus_per_node or 1) > most_cores:
         raise BadInput(
@@ -157,7 +167,30 @@ def _most_cores(job: SlurmJob) -> int | None:
             f"Only {counted(count, 'such node')} of {where}, and --nodes asks for "
             f"{job.nodes}: give a smaller number."
         )
-    return most_cores
+    return _Most(most_cores, most_gpus)
+
+
+def _too_many_gpus(job: SlurmJob, nodes: Sequence[_Nodes], most_gpus: int, where: str) -> str:
+    """Return why nodes have too few GPUs for a job.
+
+    Args:
+        job: The job.
+        nodes: Those of its partition.
+        most_gpus: The most that one of them has of the type.
+        where: Name of the partition.
+    """
+    types = sorted({name for group in nodes for name in group.gpus if name})
+    if most_gpus:
+        most = f"at most {counted(most_gpus, 'GPU')}{job.type_text}"
+        instead = "give a smaller number"
+    else:
+        most, instead = f"no GPU{job.type_text} that Slurm knows", "leave it out"
+        if job.gpu_type and types:
+            instead = f"give another type, such as {types[0]}"
+    return (
+        f"The nodes of {where} have {most}, and --gpus-per-node asks for {job.gpus_asked}: "
+        f"{instead}, or name another --partition."
+    )
 
 
 def submit(request: SubmitToSlurm, _send: Send) -> Submitted:
@@ -298,7 +331,7 @@ def _sbatch_options(job: SlurmJob, sweep: str, folder: Path) -> Sequence[str]:
         f"--nodes={job.nodes}",
         "--ntasks-per-node=1",
         f"--cpus-per-task={job.cores}",
-        *[f"--gpus-per-node={job.gpus_per_node}"] * bool(job.gpus_per_node),
+        *[f"--gpus-per-node={job.gpus_asked}"] * bool(job.gpus_per_node),
         f"--time={days}-{rest // 60:02}:{rest % 60:02}:00",
         *[f"--partition={job.partition}"] * bool(job.partition),
         f"--signal=B:USR1@{before_end}",

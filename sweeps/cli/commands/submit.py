@@ -368,6 +368,8 @@ def _print_job(head: "Head") -> None:
     if isinstance(head, SlurmLogin) and head.job:
         times = counted(head.job.attempts, "time")
         say(f"The job: {head.job.text}; started at most {times} while trials are missing.")
+        if head.most_gpus and not head.job.gpus_per_node:
+            say("Nodes of this partition have GPUs. --gpus-per-node 1 asks for one on each node.")
         say(f"Records: {head.storage} (all nodes must see it).")
     if isinstance(head, KubeHead) and head.job:
         say(

@@ -479,6 +479,10 @@ OPTIONS = {
     "time": (("--time=2h",), "Only Slurm takes --time: give --to slurm with it, or leave it out."),
     "partition": (("--partition=x",), "Only Slurm takes --partition"),
     "sbatch": (("--", "--qos=x"), "Only Slurm takes what follows --"),
+    "type of GPU": (
+        ("--gpus-per-node=a100:1",),
+        "--gpus-per-node a100:1 names a type, which only Slurm takes: give --gpus-per-node 1.",
+    ),
     "nodes": (("--nodes=0",), "--nodes must be an integer at least 1, got 0."),
     "address": (
         ("--address=http://h:1",),

@@ -42,6 +42,34 @@ def test_a_time_is_written_as_everywhere_or_as_sbatch_takes_it(text: str, minute
     assert READ("--time", text) == 60 * minutes
 
 
+@pytest.mark.parametrize(
+    ("text", "number", "kind"),
+    [("2", 2, ""), ("a100:2", 2, "a100"), ("nvidia_a100_3g.20gb:1", 1, "nvidia_a100_3g.20gb")],
+)
+def test_gpus_are_asked_for_as_sbatch_takes_them(text: str, number: int, kind: str) -> None:
+    read = JOB_SYNTAX["gpus_per_node"].read
+    assert read is not None
+    options = {**NOTHING, "seconds": 3600.0, "gpus_per_node": read("--gpus-per-node", text)}
+    job = slurm_job(options, ())
+    assert (job.gpus_per_node, job.gpu_type) == (number, kind)
+    assert f"--gpus-per-node={text}" in job_arguments(job)[0]
+    asked = SubmitToSlurm(sweep="a", arguments=("a",), resume="", storage="/store", job=job)
+    assert f"#SBATCH --gpus-per-node={text}\n" in job_file(asked)
+
+
+@pytest.mark.parametrize(
+    "text", ["a100", "a100:", "a100:0", ":1", "a:1,b:1", "1 2", "x y:1", "1.5"]
+)
+def test_what_is_no_number_of_gpus_is_refused(text: str) -> None:
+    read = JOB_SYNTAX["gpus_per_node"].read
+    assert read is not None
+    with pytest.raises(BadInput) as error:
+        read("--gpus-per-node", text)
+    assert str(error.value) == (
+        f"--gpus-per-node takes a number, or under Slurm TYPE:NUMBER such as a100:1, got '{text}'."
+    )
+
+
 def test_a_node_has_four_cores_a_gpu() -> None:
     assert slurm_job({**NOTHING, "seconds": 3600.0}, ()).cores == 4
     assert slurm_job({**NOTHING, "seconds": 3600.0, "gpus_per_node": 2}, ()).cores == 8
@@ -52,6 +80,8 @@ def test_a_job_is_described() -> None:
     large = SlurmJob(seconds=5400, nodes=2, gpus_per_node=1)
     assert small.text == "1 node with 1 core, 1 h"
     assert large.text == "2 nodes with 4 cores and 1 GPU each, 1 h 30 min"
+    typed = large.model_copy(update={"gpu_type": "a100"})
+    assert typed.text == "2 nodes with 4 cores and 1 GPU of type a100 each, 1 h 30 min"
 
 
 def test_options_of_sbatch_are_a_line_each_and_are_given_again() -> None:
@@ -210,6 +240,18 @@ small|8|16|gpu:1|mixed
         ({"nodes": 5, "gpus_per_node": 1}, 0, "Only 4 such nodes of partition 'main', and --nodes"),
         ({"gpus_per_node": 2, "partition": "small"}, 0, "'small' have at most 1 GPU, and"),
         ({"gpus_per_node": 9, "options": ("--gres=gpu:9",)}, None, ""),
+        ({"gpus_per_node": 4, "gpu_type": "A100"}, 64, ""),
+        (
+            {"gpus_per_node": 3, "gpu_type": "v100"},
+            0,
+            "have at most 2 GPUs of type v100, and --gpus-per-node asks for v100:3: give a smaller",
+        ),
+        (
+            {"gpus_per_node": 1, "gpu_type": "h100"},
+            0,
+            "'main' have no GPU of type h100 that Slurm knows, and --gpus-per-node asks for h100:1"
+            ": give another type, such as a100, or name another --partition.",
+        ),
     ],
 )
 def test_what_a_partition_has_is_compared_with_what_a_job_asks_for(
@@ -219,9 +261,19 @@ def test_what_a_partition_has_is_compared_with_what_a_job_asks_for(
     job = SlurmJob(seconds=3600, **asked)
     if sentence:
         with pytest.raises(BadInput, match=sentence):
-            slurm._most_cores(job)
+            slurm._most_of_nodes(job)
     else:
-        assert slurm._most_cores(job) == most_cores
+        assert slurm._most_of_nodes(job).most_cores == most_cores
+
+
+def test_the_gpus_of_a_partition_are_known_where_a_job_asks_for_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slurm, "_slurm", lambda *_: NODES)
+    job = SlurmJob(seconds=3600)
+    assert slurm._most_of_nodes(job).most_gpus == 6
+    with_options = job.model_copy(update={"options": ("--gres=gpu:1",)})
+    assert slurm._most_of_nodes(with_options).most_gpus == 0
 
 
 LIMITS = "main*|infinite\nshort|10:00\n"
