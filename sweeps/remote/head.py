@@ -247,10 +247,11 @@ class SlurmLogin(Head):
         on: The same.
         storage: The storage folder there, absolute.
         job: The same.
-        most_gpus: GPUs of the node with most that the job may get, 0 if that is not known.
+        most_gpus: GPUs of the node with most that the job may get, 0 before `check_job`, or if
+            that is not known.
 
     Raises:
-        BadInput: If it cannot be reached, or there is no Slurm, or no partition for the job.
+        BadInput: If it cannot be reached, or there is no Slurm.
     """
 
     scheduler = "Slurm"
@@ -258,14 +259,23 @@ class SlurmLogin(Head):
     def __init__(
         self, on: str | None = None, storage: str | None = None, job: SlurmJob | None = None
     ) -> None:
-        self.on, self.job = on, job
+        self.on, self.job, self.most_gpus = on, job, 0
         self.link = link_to(ClusterMachine(on)) if on else link_to_here("Slurm")
-        request = GetSlurm(storage=storage, job=job)
-        facts = self.link.call(request, SlurmFacts)
-        self.storage, self.most_gpus = facts.storage, facts.most_gpus
-        if job and not job.cpus_per_node and job.cores > (facts.most_cores or job.cores):
-            self.job = job.model_copy(update={"cpus_per_node": facts.most_cores})
+        self.storage = self.link.call(GetSlurm(storage=storage), SlurmFacts).storage
         self.place = {"to": "slurm", "on": on, "storage": self.storage}
+
+    def check_job(self) -> None:
+        """Compare the job with Slurm's nodes, and take no more cores than these have by default.
+
+        Raises:
+            BadInput: If Slurm has no such partition or nodes, or does not answer.
+        """
+        job = self.job
+        assert job is not None
+        facts = self.link.call(GetSlurm(storage=self.storage, job=job), SlurmFacts)
+        self.most_gpus = facts.most_gpus
+        if not job.cpus_per_node and job.cores > (facts.most_cores or job.cores):
+            self.job = job.model_copy(update={"cpus_per_node": facts.most_cores})
 
     @contextmanager
     def records(self, tracking_uri: str | None) -> Generator[str | None]:

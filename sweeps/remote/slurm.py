@@ -49,6 +49,7 @@ _WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED",
 _AT_WORK = {"RUNNING", "COMPLETING", "STAGE_OUT", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING"}
 _UP = {"idle", "mixed", "allocated", "completing", "planned", "reserved"}
 _OF_NODES = re.compile(r"-[pwxcNCn]\b|--(partition|node|cpus|gpus|gres|constraint|exclude|ntasks)")
+_UNREACHED = re.compile(r"Unable to contact slurm controller|configuration source|cannot stat file")
 _MOST_PRINTED = 2**30  # by a job, in bytes
 _VARIABLES = ("CAPSWEEP_DATA", "CAPSWEEP_TRACKING_URI")  # which the job has like this shell
 
@@ -490,5 +491,10 @@ def _slurm(*command: str, input_text: str = "") -> str:
     if ended.returncode:
         lines = ended.stderr.replace(f"{command[0]}: ", "").replace("error: ", "").splitlines()
         reason = one_line("; ".join(filter(None, lines)))[:300] or "it has said nothing"
+        if _UNREACHED.search(reason):
+            raise BadInput(
+                f"Slurm cannot be reached from here ({command[0]}: {reason.rstrip('.')}): give the "
+                f"command on a login node, or try again later."
+            )
         raise BadInput(f"{command[0]} was refused: {reason.rstrip('.')}.")
     return ended.stdout

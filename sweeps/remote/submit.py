@@ -206,10 +206,12 @@ def plan_of_nodes(
     Raises:
         BadInput: If it would be refused, no trial fits on a node or in the job's time.
     """
+    answer = _planned(head, sent, ["--gpus-per-trial=0", f"--storage={head.storage}", *arguments])
+    if isinstance(head, SlurmLogin):
+        head.check_job()  # last, as it needs Slurm, and what is wrong with a sweep needs none
     job = head.job
     assert job is not None
     at_once, gpus = _fit(job, launch)
-    answer = _planned(head, sent, ["--gpus-per-trial=0", f"--storage={head.storage}", *arguments])
     num_to_train, seconds = _num_to_train(answer), answer["estimate_seconds"]
     if answer.get("estimate_source", "").startswith(FROM_CHECK):
         seconds = None  # its CPU is not that of the nodes

@@ -24,7 +24,7 @@ WRONG = (
     Wrong(f"{_JOB} --nodes 3", "Only 2 such nodes of partition 'main', and --nodes asks for 3"),
     Wrong(f"{_JOB} -- --acount=x", "sbatch was refused: "),
     Wrong(f"{_JOB} -- --mem=1T", "sbatch was refused: "),
-    Wrong(f"SLURM_CONF=/none/slurm.conf {_JOB}", "sinfo was refused: "),
+    Wrong(f"SLURM_CONF=/none/slurm.conf {_JOB}", "Slurm cannot be reached from here (sinfo: "),
 )
 
 

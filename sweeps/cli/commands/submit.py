@@ -121,10 +121,10 @@ def submit(
     options = {name: value for name, value in options.items() if name not in job}
     launch = _checked(options)
     place = {"on": on, "address": address, "namespace": namespace}
+    sent, arguments = sendable(sweep), tuple(launch_arguments(options))
     find = partial(_head, launch, to=to, place=place, job=job, sbatch=sbatch or ())
     head = _head_that_runs(find, is_offered=is_followed)
     where, last = _where(head)
-    sent, arguments = sendable(sweep), tuple(launch_arguments(options))
     words = ["submit", str(sent.file or sweep), *where, *without_notify(arguments), *last]
     again = resume_command(words)
     _follow_what_runs(head, again, arguments)

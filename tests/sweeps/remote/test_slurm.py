@@ -416,10 +416,15 @@ def test_a_sweep_that_goes_on_over_another_storage_folder_is_not_submitted_again
     [
         ("echo 'sh: error: no such account' >&2; exit 1", "sh was refused: no such account."),
         ("echo 'sh: error: a' >&2; echo 'sh: b.' >&2; exit 1", "sh was refused: a; b."),
+        (
+            "echo 'sh: error: x: Unable to contact slurm controller (connect failure)' >&2; exit 1",
+            "Slurm cannot be reached from here (sh: x: Unable to contact slurm controller (connect "
+            "failure)): give the command on a login node, or try again later.",
+        ),
         ("exit 3", "sh was refused: it has said nothing."),
         ("exec sleep 60", "Slurm's controller has not answered sh in 0 s: try again later."),
     ],
-    ids=["a reason", "two", "none", "no answer"],
+    ids=["a reason", "two", "no controller", "none", "no answer"],
 )
 def test_what_slurm_refuses_is_said_in_its_own_words(
     script: str, sentence: str, monkeypatch: pytest.MonkeyPatch
