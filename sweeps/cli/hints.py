@@ -94,10 +94,9 @@ def misplaced_option(option: str, near: Sequence[str]) -> str:
         near: Options of the command that may be like it.
     """
     arguments = sys.argv[1:]
-    launching = next((word for word in arguments if word in {"run", "submit"}), None)
-    if option == "--dry-run" and launching:
+    if option == "--dry-run" and "run" in arguments:
         return (
-            f"{launching} has no --dry-run: what it would do is shown, and nothing written, by "
+            f"run has no --dry-run: what it would do is shown, and nothing written, by "
             f"{program_name()} plan SWEEP."
         )
     if arguments[:1] == ["run"] and option in _OF_SUBMIT:

@@ -38,6 +38,7 @@ CALLS: Mapping[str, Callable[[Any, Send], Message]] = {
     "probe": probes.probe,
     "slurm": slurm.facts,
     "submit_to_slurm": slurm.submit,
+    "try_on_slurm": slurm.dry_run,
     "follow_slurm_job": slurm.follow,
     "stop_slurm_job": slurm.stop,
     "files": node.read_files,

@@ -129,7 +129,6 @@ class KubeHead(Head):
         Raises:
             BadInput: If Kubernetes does not take it, or its file cannot be written.
         """
-        assert self.job is not None
         names: set[str] = set()
         for other in self._jobs():
             name, noted = other["metadata"]["name"], other["metadata"].get("annotations", {})
@@ -137,10 +136,7 @@ class KubeHead(Head):
             if noted.get(_SWEEP) == request.sweep and not _state(other).has_ended:
                 return Submitted(job_id=name, arguments=tuple(shlex.split(noted.get(_WORDS, ""))))
         name = _free_name(request.sweep, names)
-        job = ray_job(name, request, self.storage, job=self.job, pod=self._pod)
-        jobs, file = Folder(Path(), JOBS), f"{name}.yaml"
-        document = yaml.dump(job, Dumper=_Plain, sort_keys=False, width=100)
-        text = f"# {one_line(request.resume)}\n{document}"
+        jobs, file, text = Folder(Path(), JOBS), f"{name}.yaml", self._job_file(name, request)
         try:
             jobs.make().write(file, text.encode(), PRIVATE)  # an address may have a password
         except OSError as error:
@@ -156,6 +152,21 @@ class KubeHead(Head):
                 jobs.path.rmdir()
             raise
         return Submitted(job_id=name, is_new=True, arguments=request.arguments)
+
+    def job_file(self, request: SubmitSweep) -> str:
+        """Return the file of a job that `submit` would apply, and write nothing.
+
+        Raises:
+            BadInput: If Kubernetes does not answer, or the sweep's file is too large for a job.
+        """
+        names = {job["metadata"]["name"] for job in self._jobs()}
+        return self._job_file(_free_name(request.sweep, names), request)
+
+    def _job_file(self, name: str, request: SubmitSweep) -> str:
+        assert self.job is not None
+        job = ray_job(name, request, self.storage, job=self.job, pod=self._pod)
+        document = yaml.dump(job, Dumper=_Plain, sort_keys=False, width=100)
+        return f"# {one_line(request.resume)}\n{document}"
 
     @contextmanager
     def records(self, tracking_uri: str | None) -> Generator[str]:

@@ -351,17 +351,28 @@ class GetSlurm(_Request):
     job: SlurmJob | None = None
 
 
-class SubmitToSlurm(_Submission):
-    """Submit a sweep to Slurm.
+class SlurmSubmission(_Submission):
+    """The job of a sweep for Slurm.
 
     Attributes:
         storage: The storage folder, absolute.
         job: What the job asks for.
     """
 
-    call: Literal["submit_to_slurm"] = "submit_to_slurm"
     storage: str
     job: SlurmJob
+
+
+class SubmitToSlurm(SlurmSubmission):
+    """Submit a sweep to Slurm."""
+
+    call: Literal["submit_to_slurm"] = "submit_to_slurm"
+
+
+class TryOnSlurm(SlurmSubmission):
+    """Let Slurm check the job of a sweep, and write nothing. Answer: `JobFile`."""
+
+    call: Literal["try_on_slurm"] = "try_on_slurm"
 
 
 class FollowSlurmJob(_Follow):
@@ -423,6 +434,7 @@ RequestOfAny = (
     | Probe
     | GetSlurm
     | SubmitToSlurm
+    | TryOnSlurm
     | FollowSlurmJob
     | StopSlurmJob
     | GetFiles
@@ -545,6 +557,12 @@ class Submitted(Message):
     job_id: str
     is_new: bool = False
     arguments: tuple[str, ...] = ()
+
+
+class JobFile(Message):
+    """The file of a job, as it would be submitted."""
+
+    lines: tuple[str, ...]
 
 
 class ServicesStarted(Message):

@@ -27,14 +27,17 @@ from sweeps.remote.messages import (
     FollowSlurmJob,
     Frame,
     GetSlurm,
+    JobFile,
     JobState,
     Send,
     SlurmFacts,
     SlurmJob,
+    SlurmSubmission,
     StopSlurmJob,
     Submitted,
     SubmitToSlurm,
     Text,
+    TryOnSlurm,
     slurm_seconds,
     time_text,
 )
@@ -202,12 +205,10 @@ def submit(request: SubmitToSlurm, _send: Send) -> Submitted:
     """
     folder = _folder(request.storage, request.sweep)
     arguments = shlex.join(request.arguments)
-    text = job_file(request)
-    if (state := _queued(folder)) and not state.has_ended:
-        _check_same_job(folder, text, request)
+    text, is_queued = _checked_file(request)
+    if is_queued:
         noted = tuple(shlex.split(_text(folder, "words")))
         return Submitted(job_id=_job_id(folder), arguments=noted)
-    _test(text, request.job)
     try:
         _write_job(folder, arguments, text, request)
     except OSError as error:
@@ -218,6 +219,30 @@ def submit(request: SubmitToSlurm, _send: Send) -> Submitted:
     # by its text: sbatch would open the file by its path
     folder.write("job", _slurm("sbatch", "--parsable", input_text=text).encode())
     return Submitted(job_id=_job_id(folder), is_new=True, arguments=request.arguments)
+
+
+def dry_run(request: TryOnSlurm, _send: Send) -> JobFile:
+    """Return the file of a job that `submit` would submit, and write nothing.
+
+    Raises:
+        BadInput: If Slurm does not take it.
+    """
+    text, _ = _checked_file(request)
+    return JobFile(lines=tuple(text.split("\n")))
+
+
+def _checked_file(request: SlurmSubmission) -> tuple[str, bool]:
+    """Return the file of a job that Slurm takes, and whether that job waits or runs already.
+
+    Raises:
+        BadInput: If Slurm does not take it, or the sweep's job asks for something else.
+    """
+    folder, text = _folder(request.storage, request.sweep), job_file(request)
+    if (state := _queued(folder)) and not state.has_ended:
+        _check_same_job(folder, text, request)
+        return text, True
+    _test(text, request.job)
+    return text, False
 
 
 def _write_job(folder: Folder, arguments: str, text: str, request: SubmitToSlurm) -> None:
@@ -239,7 +264,7 @@ def _write_job(folder: Folder, arguments: str, text: str, request: SubmitToSlurm
         folder.write(name, content.encode(), PRIVATE)  # an address of records may have a password
 
 
-def _check_same_job(folder: Folder, text: str, request: SubmitToSlurm) -> None:
+def _check_same_job(folder: Folder, text: str, request: SlurmSubmission) -> None:
     """Make sure that a job asks of Slurm what the one does that waits or runs.
 
     Raises:
@@ -294,7 +319,7 @@ def _test(text: str, job: SlurmJob) -> None:
             raise
 
 
-def job_file(request: SubmitToSlurm) -> str:
+def job_file(request: SlurmSubmission) -> str:
     """Return the file that sbatch takes: what this sweep asks for, then what all have in common."""
     folder = _folder(request.storage, request.sweep).path
     sweep, *options = request.arguments

@@ -25,6 +25,7 @@ from sweeps.remote.messages import (
     Files,
     Frame,
     GetFiles,
+    JobFile,
     JobState,
     Node,
     NodeJob,
@@ -34,6 +35,7 @@ from sweeps.remote.messages import (
     Submitted,
     SubmitToSlurm,
     Text,
+    TryOnSlurm,
 )
 from sweeps.remote.submissions import Submission, submissions
 from sweeps.storage.disk_room import size_text
@@ -287,7 +289,7 @@ def _num_to_train(answer: Mapping[str, Any]) -> int:
 
 
 def check_machines(
-    head: Head, sent: Sendable, settings: Mapping[str, Any]
+    head: Head, sent: Sendable, settings: Mapping[str, Any], *, may_download: bool = True
 ) -> tuple[MachineUnreachable, ...]:
     """Make sure that the machines have the same releases and a sweep's data.
 
@@ -299,6 +301,7 @@ def check_machines(
         head: The cluster's head.
         sent: The sweep.
         settings: What the launch changes of it.
+        may_download: Whether to check data, which downloads those that are missing.
 
     Returns:
         Why workers cannot be reached, which the launch does without.
@@ -308,8 +311,9 @@ def check_machines(
             not reached.
     """
     if isinstance(head, SlurmLogin | KubeHead):  # its nodes see the same disk
-        request = PrepareData(sweep=sent.argument, files=sent.files, settings=settings)
-        head.link.call(request, DataReady)
+        if may_download:
+            request = PrepareData(sweep=sent.argument, files=sent.files, settings=settings)
+            head.link.call(request, DataReady)
         return ()
     if not isinstance(head, RayHead) or not head.cluster:
         return ()
@@ -318,6 +322,8 @@ def check_machines(
     lost = tuple(has for has in facts if not isinstance(has, Facts))
     if lost and len(lost) == len(head.cluster.workers) and not head.cluster.head_takes_trials:
         raise lost[0]  # no machine for trials is left
+    if not may_download:
+        return lost
     request = PrepareData(sweep=sent.argument, files=sent.files, settings=settings)
 
     def prepared(machine: ClusterMachine) -> None:
@@ -391,12 +397,7 @@ def submit(
         BadInput: If the cluster does not take it, or the sweep runs with other options.
     """
     storage = str(options.storage) if options.storage else None
-    request: dict[str, Any] = {
-        "sweep": sweep,
-        "arguments": (sent.argument, *arguments),
-        "resume": resume,
-        "files": sent.files,
-    }
+    request = _request(sent, sweep=sweep, arguments=arguments, resume=resume)
     _check_not_elsewhere(head, sweep)
     answer = _submitted(head, request, storage)
     if not answer.is_new and answer.arguments != request["arguments"]:
@@ -417,6 +418,55 @@ def submit(
     submission = Submission.model_validate({**fields, **head.place})
     submission.write()
     return submission, answer.is_new
+
+
+def _request(
+    sent: Sendable, *, sweep: str, arguments: tuple[str, ...], resume: str
+) -> Mapping[str, Any]:
+    """Return the fields that all requests to submit a sweep have; arguments as in `submit`."""
+    return {
+        "sweep": sweep,
+        "arguments": (sent.argument, *arguments),
+        "resume": resume,
+        "files": sent.files,
+    }
+
+
+def job_file(
+    head: Head,
+    sent: Sendable,
+    *,
+    sweep: str,
+    arguments: tuple[str, ...],
+    resume: str,
+    options: "LaunchOptions",
+) -> str:
+    """Return the file of the job that `submit` would submit, "" for Ray, whose jobs have none.
+
+    Nothing is written. Slurm checks the job.
+
+    Args:
+        head: The machine that would take it.
+        sent: The sweep.
+        sweep: As in `submit`.
+        arguments: The same.
+        resume: The same.
+        options: The same.
+
+    Raises:
+        BadInput: If the scheduler does not take it or does not answer, or the sweep runs with other
+            options.
+    """
+    request = _request(sent, sweep=sweep, arguments=arguments, resume=resume)
+    _check_not_elsewhere(head, sweep)
+    if isinstance(head, SlurmLogin):
+        assert head.job is not None
+        tried = TryOnSlurm(**request, storage=head.storage, job=head.job)
+        return "\n".join(head.link.call(tried, JobFile).lines)
+    if isinstance(head, KubeHead):
+        storage = str(options.storage) if options.storage else None
+        return head.job_file(SubmitSweep(**request, dashboard="", storage=storage))
+    return ""
 
 
 def _check_not_elsewhere(head: Head, sweep: str) -> None:

@@ -93,6 +93,10 @@ _Price = Annotated[
     ),
 ]
 _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+_DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Show the plan and the job's file, and submit nothing."),
+]
 _Follow = Annotated[
     bool, typer.Option("--follow", help="Show the progress; Ctrl-C ends only the showing.")
 ]
@@ -109,12 +113,13 @@ def submit(
     address: _Address = None,
     price: _Price = None,
     is_sure: _Yes = False,
+    is_dry: _DryRun = False,
     is_followed: _Follow = False,
     options: Mapping[str, Any],
 ) -> None:
     """Run a sweep on a cluster; repeated, follow it, or train what is missing."""
     from sweeps.cli.remote_sweeps import follow_to_end
-    from sweeps.remote.submit import sendable
+    from sweeps.remote.submit import job_file, sendable
     from sweeps.remote.submit import submit as submit_sweep
 
     job = {name: options[name] for name in job_fields()}
@@ -123,20 +128,20 @@ def submit(
     place = {"on": on, "address": address, "namespace": namespace}
     sent, arguments = sendable(sweep), tuple(launch_arguments(options))
     find = partial(_head, launch, to=to, place=place, job=job, sbatch=sbatch or ())
-    head = _head_that_runs(find, is_offered=is_followed)
-    where, last = _where(head)
-    words = ["submit", str(sent.file or sweep), *where, *without_notify(arguments), *last]
-    again = resume_command(words)
-    _follow_what_runs(head, again, arguments)
+    head = _head_that_runs(find, is_offered=is_followed and not is_dry)
+    again = _command(head, str(sent.file or sweep), arguments)
+    _follow_what_runs(head, again, arguments, is_dry=is_dry)
     plan = _plan(head, sent, options, launch)
     _end_if_done(head, plan, launch)
     _print_plan(plan, head, price, sent.note)
-    _check(plan, head, sent, launch, price=price)
-    _ask(is_sure=is_sure)
+    _check(plan, head, sent, launch, price=price, is_dry=is_dry)
     arguments += _added_arguments(to, plan, launch)
-    submission, is_new = submit_sweep(
-        head, sent, sweep=plan.sweep, arguments=arguments, resume=again, options=launch
-    )
+    request: dict[str, Any] = {"sweep": plan.sweep, "arguments": arguments, "resume": again}
+    if is_dry:
+        _print_job_file(job_file(head, sent, **request, options=launch))
+        return
+    _ask(is_sure=is_sure)
+    submission, is_new = submit_sweep(head, sent, **request, options=launch)
     _print_submitted(submission, head.link.name, is_new=is_new)
     if is_followed or not is_new:
         raise typer.Exit(follow_to_end(head, submission))
@@ -221,6 +226,12 @@ def _head(
     return head
 
 
+def _command(head: "Head", sweep: str, arguments: Sequence[str]) -> str:
+    """Return the command that submits a sweep again with these options of a launch."""
+    where, last = _where(head)
+    return resume_command(["submit", sweep, *where, *without_notify(arguments), *last])
+
+
 def _where(head: "Head") -> tuple[list[str], list[str]]:
     """Return the arguments that lead to the machine: options, and what comes last."""
     from sweeps.remote.head import RayHead, SlurmLogin
@@ -294,8 +305,8 @@ def _added_arguments(to: str, plan: "RemotePlan", launch: "LaunchOptions") -> tu
     return tuple(arguments)
 
 
-def _follow_what_runs(head: "Head", again: str, arguments: Sequence[str]) -> None:
-    """Follow the launch of the same command, if it runs."""
+def _follow_what_runs(head: "Head", again: str, arguments: Sequence[str], *, is_dry: bool) -> None:
+    """Follow the launch of the same command, if it runs; a dry run only says that it does."""
     from sweeps.cli.remote_sweeps import follow_to_end
     from sweeps.remote.submit import running_submission
 
@@ -303,6 +314,8 @@ def _follow_what_runs(head: "Head", again: str, arguments: Sequence[str]) -> Non
         say(f"Asking {head.link.name} ...")
     if running := running_submission(head, again, arguments):
         _print_submitted(running, head.link.name, is_new=False)
+        if is_dry:
+            raise typer.Exit
         raise typer.Exit(follow_to_end(head, running))
 
 
@@ -318,6 +331,7 @@ def _check(
     launch: "LaunchOptions",
     *,
     price: float | None,
+    is_dry: bool,
 ) -> None:
     """Make sure that the launch costs no more than it may, and that the machines can run it."""
     from sweeps.remote.submit import check_machines
@@ -325,7 +339,8 @@ def _check(
     if plan.num_to_train and head.cluster and head.cluster.max_price is not None:
         limit = launch.time_limit_seconds
         plan.check_costs(_price_of(head, price), head.cluster.max_price, limit)
-    for unreachable in check_machines(head, sent, launch.settings or {}):
+    settings = launch.settings or {}
+    for unreachable in check_machines(head, sent, settings, may_download=not is_dry):
         say(f"{unreachable} The sweep runs on the others.")
 
 
@@ -376,6 +391,15 @@ def _print_job(head: "Head") -> None:
             f"Pods for trials: at most {head.job.nodes}, each with {head.job.memory_gib} GiB of "
             f"memory, {head.job.node_text}; one more for Ray's head."
         )
+
+
+def _print_job_file(text: str) -> None:
+    """Print the file of the job that would be submitted, "" where there is none."""
+    from sweeps.records.plain_text import showable
+
+    if text:
+        typer.echo(f"\n{showable(text.rstrip())}\n")
+    say("Dry run: nothing was written or submitted.")
 
 
 def _ask(*, is_sure: bool) -> None:

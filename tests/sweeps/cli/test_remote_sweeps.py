@@ -1,6 +1,7 @@
 """What a submitted sweep prints, as it is shown where it was submitted, and commands for it."""
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,18 @@ from sweeps.execution.launch.result import SweepResult
 from sweeps.records.errors import BadInput
 from sweeps.records.launch_command import RESUME_VARIABLE
 from sweeps.remote import head
-from sweeps.remote.messages import CommandEnded, Files, Frame, JobState, Running, SlurmFacts, Text
+from sweeps.remote.messages import (
+    CommandEnded,
+    Facts,
+    Files,
+    Frame,
+    JobState,
+    Node,
+    Nodes,
+    Running,
+    SlurmFacts,
+    Text,
+)
 from sweeps.remote.submissions import Submission
 from tests.sweeps.cli.shell import Shell
 
@@ -74,6 +86,41 @@ def note(cluster: Cluster, sweep: str = "mine", **fields: Any) -> Submission:
     noted = of_file.model_copy(update=fields)
     noted.write()
     return noted
+
+
+def test_a_dry_run_asks_the_head_for_the_plan_and_hands_nothing_over(
+    shell: Shell, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweeps.remote.submit.link_to", lambda machine: cluster)
+    plan = {
+        "sweep": "quickstart",
+        "num_cells": 35,
+        "counts": {},
+        "gpus_per_trial": 0.0,
+        "num_concurrent": 2,
+        "estimate_seconds": 7200.0,
+        "disk": {"most_bytes": 1, "free_bytes": 2},
+        "is_done": False,
+    }
+    node = Node(address="10.0.0.1", is_alive=True, is_head=True, cpus=4, gpus=0)
+    versions = {"python": "3.11", "ray": "2", "torch": "2"}
+    facts = Facts(host="head", address="10.0.0.1", cpus=4, gpus=0, **versions)
+    cluster.answers |= {
+        "nodes": [Nodes(nodes=(node,))],
+        "run": [(json.dumps(plan), CommandEnded(exit_code=0))],
+        "facts": [facts],
+    }
+    before = shell.files()
+    answer = shell("submit", "quickstart", "--on", str(cluster.file), "--price=3", "--dry-run")
+    assert answer.code == 0, answer.err
+    assert answer.out.splitlines() == [
+        "Asking head ...",
+        "quickstart on head: 35 cells; 2 trials at once, no GPU each.",
+        "Estimate: about 2 h on 1 machine, 2 machine hours, which cost 6.00.",
+        "Dry run: nothing was written or submitted.",
+    ]
+    assert cluster.calls() == ["nodes", "run", "facts"]
+    assert shell.files() == before
 
 
 def test_a_launch_that_is_starting_is_stopped_once_it_has_begun(

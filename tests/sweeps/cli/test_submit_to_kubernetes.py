@@ -204,6 +204,20 @@ def test_a_submitted_sweep_is_a_job_whose_file_stays_here(shell: Shell, cluster:
     assert prepared["call"] == "prepare_data"
 
 
+def test_a_dry_run_shows_plan_and_job_and_applies_nothing(shell: Shell, cluster: Cluster) -> None:
+    before = shell.files()
+    shown = shell(*SUBMIT, "--gpus-per-node=1", "--dry-run")
+    assert shown.code == 0, shown.err
+    plan, _, text = shown.out.partition("\n\n")
+    assert "quickstart on Kubernetes: 35 cells; 1 trial at once, 1 GPU each.\n" in plan
+    assert shell.files() == before
+    assert cluster.calls("apply") == []
+    assert [request["call"] for request in cluster.noted("requests.jsonl")] == ["run"]
+    assert shell(*SUBMIT, "--gpus-per-node=1").code == 0
+    file = (shell.folder / "capsweep-jobs" / "quickstart-1.yaml").read_text()
+    assert text == f"{file}\nDry run: nothing was written or submitted.\n"
+
+
 def test_the_command_of_the_end_goes_to_the_launch_and_into_no_command_that_is_shown(
     shell: Shell, cluster: Cluster
 ) -> None:
