@@ -1,6 +1,7 @@
 # What follows is the same for every sweep. It starts Ray on the nodes of this job alone, runs the
 # sweep, and queues the job again when its time was over before the sweep was done.
 set -u -o noclobber # so that nothing is written through a link
+export SLURM_EXPORT_ENV=ALL # sbatch --export=NONE holds for srun too, whose steps need our variables
 log() { printf '%s\n' "capsweep: $*"; }
 # Writes a line into a file of the job's folder, in place of what bears its name.
 put() {
@@ -19,7 +20,7 @@ if [ ! -O . ] || [ -n "$(find . -maxdepth 0 -perm /022)" ]; then
   log "$folder is another user's, or others may write to it, and what lies in it is not executed."
   exit 2
 fi
-attempt=${CAPSWEEP_ATTEMPT:-$((${SLURM_RESTART_COUNT:-0} + 1))}
+attempt=$((${1:-1} + ${SLURM_RESTART_COUNT:-0}))
 log "job $SLURM_JOB_ID, attempt $attempt of $attempts, on $SLURM_JOB_NODELIST"
 put job "$SLURM_JOB_ID"
 rm -f exit
@@ -99,8 +100,7 @@ fi
 log "trials are missing, so the job is queued again: nothing is to be done."
 trap - TERM
 scontrol requeue "$SLURM_JOB_ID" 2> /dev/null && sleep infinity # requeueing ends this script
-export CAPSWEEP_ATTEMPT=$((attempt + 1))
-if next=$(sbatch --parsable job.sbatch); then
+if next=$(sbatch --parsable job.sbatch $((attempt + 1))); then # --export=NONE passes no variable
   put job "$next"
 else
   log "Slurm does not take the job again: submit the sweep again to train what is missing."
