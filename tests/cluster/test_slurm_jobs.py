@@ -30,9 +30,9 @@ WRONG = (
 
 def test_two_jobs_on_one_node_at_once_do_not_meet(slurm: Slurm) -> None:
     one_core = ("--to=slurm", "--cpus-per-node=1", "--time=10m", "--", "--nodelist=n1")
-    names = ("left", "right")
-    for name in names:
-        slurm.capsweep("submit", "quickstart", f"--name={name}", *_SMALL, *one_core)
+    names = {"left": (), "right": ("--export=NONE",)}
+    for name, more in names.items():
+        slurm.capsweep("submit", "quickstart", f"--name={name}", *_SMALL, *one_core, *more)
     wait_until(
         lambda: slurm.on(LOGIN, "squeue", "-h", "-t", "RUNNING", "-o", "%N").split() == ["n1"] * 2
     )
