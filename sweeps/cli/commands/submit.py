@@ -124,8 +124,7 @@ def submit(
 
     job = {name: options[name] for name in job_fields()}
     options = {name: value for name, value in options.items() if name not in job}
-    launch = _checked(options)
-    place = {"on": on, "address": address, "namespace": namespace}
+    launch, place = _checked(options), {"on": on, "address": address, "namespace": namespace}
     sent, arguments = sendable(sweep), tuple(launch_arguments(options))
     find = partial(_head, launch, to=to, place=place, job=job, sbatch=sbatch or ())
     head = _head_that_runs(find, is_offered=is_followed and not is_dry)

@@ -69,7 +69,7 @@ def test_pictures_that_are_not_there_are_named_before_slurm_is_asked(
     fake_slurm.answers("sinfo", "echo 'sinfo: error: it is down' >&2; exit 1")
     (shell.folder / "mine.py").write_text(PHOTOS)
     refused = shell.refused("submit", "mine.py", "--to=slurm", "--time=10m", "--yes", "--quiet")
-    assert "There is no folder '" in refused
+    assert "'photos' is not in the data folder '" in refused
     assert fake_slurm.calls == []
     assert submission_of("mine") is None
 
