@@ -52,7 +52,8 @@ def init_cluster(options: ClusterOptions, path: Path, *, is_dry_run: bool, is_su
             if is_dry_run:
                 return
             if plan.missing:
-                _ask("Make what is missing?", is_sure=is_sure)
+                question = f"Make what is missing, and open port 22 to {plan.ssh_from}?"
+                _ask(question, is_sure=is_sure)
             plan.carry_out(say)
     except DifferentFile as error:
         typer.echo(error.difference, nl=False)

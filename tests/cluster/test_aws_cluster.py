@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import boto3
@@ -489,3 +491,82 @@ def test_without_a_terminal_nothing_is_made_or_deleted_unasked(
     before = account.resources()
     assert "add --yes" in shell(*DESTROY[:-1]).err
     assert account.resources() == before
+
+
+# What a terminal is asked.
+
+
+class Terminal:
+    """A user at a terminal.
+
+    Attributes:
+        asked: The questions so far.
+        answers: Beginning of a question -> the answer; any other is answered yes.
+        commands: The commands that were run.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
+        self.asked: list[str] = []
+        self.answers = answers
+        self.commands: list[list[str]] = []
+        monkeypatch.setattr(aws_cluster.sys, "stdin", SimpleNamespace(isatty=lambda: True))
+        monkeypatch.setattr(aws_cluster.typer, "confirm", self._answer)
+        monkeypatch.setattr(aws_cluster.typer, "prompt", self._answer)
+        monkeypatch.setattr(aws_cluster.subprocess, "run", self._run)
+
+    def _answer(self, question: str, **_: object) -> Any:
+        self.asked.append(question)
+        return self.answers.get(question.split()[0], True)
+
+    def _run(self, command: list[str], **_: object) -> "subprocess.CompletedProcess[str]":
+        self.commands.append(command[1:])
+        return subprocess.CompletedProcess(command, 0)
+
+
+def test_init_asks_once_and_shows_to_whom_port_22_is_opened(
+    account: EmulatedAccount, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal(monkeypatch, Make=False)
+    assert shell(*INIT[:-1]).code == 1
+    assert not changes(account)
+    assert terminal.asked == ["Make what is missing, and open port 22 to 198.51.100.7/32?"]
+    terminal = Terminal(monkeypatch)
+    given(shell, *INIT[:-1])
+    given(shell, *INIT[:-1])
+    assert len(terminal.asked) == 1
+
+
+def test_a_network_is_made_after_a_question_of_its_own(
+    account: EmulatedAccount, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_no_network(account, shell.folder)
+    terminal = Terminal(monkeypatch)
+    given(shell, *INIT[:-1])
+    assert terminal.asked[0] == "us-west-2 has no default VPC. Make one, with its subnets?"
+    assert len(account.resources()["vpcs"]) == 1
+    assert "stays   default VPC" in given(shell, *DESTROY)
+
+
+def test_records_are_offered_a_copy_and_go_only_when_the_name_is_typed(
+    account: EmulatedAccount, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given(shell, *INIT)
+    values = ClusterSettings(shell.folder / "cluster.yaml").values
+    tags = [{"Key": "ray-cluster-name", "Value": "capsweep"}]
+    client(account, "ec2").run_instances(
+        ImageId=values["image"],
+        MinCount=1,
+        MaxCount=1,
+        TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
+    )
+    before = account.resources()
+    terminal = Terminal(monkeypatch, All="capswep")
+    answer = shell(*DESTROY[:-1])
+    assert answer.code == 2
+    assert "That is not the cluster's name, so nothing was deleted." in answer.err
+    copy = shell.folder / "capsweep-records"
+    assert terminal.commands == [["rsync-down", "cluster.yaml", "/mnt/capsweep/", f"{copy}/"]]
+    assert account.resources() == before
+    Terminal(monkeypatch, All="capsweep", Copy=False)
+    given(shell, *DESTROY[:-1])
+    assert not account.resources()["file_systems"]

@@ -76,6 +76,7 @@ class AwsPlan:
         settings: Values for the file, without the ids of what is not made yet.
         resources: All that it needs, in the order in which it is made.
         subnets: Those of its machines.
+        ssh_from: From which addresses one may log in.
         facts: Lines on what was found: rights, quota.
     """
 
@@ -84,6 +85,7 @@ class AwsPlan:
     settings: dict[str, str]
     resources: Sequence[Resource]
     subnets: Sequence[Subnet]
+    ssh_from: str
     facts: list[str] = field(default_factory=list[str])
 
     @property
@@ -220,18 +222,13 @@ def make_plan(account: Account, file: ClusterSettings, options: ClusterOptions) 
     network, subnets = _subnets(account, file, settings)
     settings["subnets"] = ", ".join(subnet.id for subnet in subnets)
     settings["image"] = _image(account, file)
-    ssh_from = options.ssh_from or _own_address()
-    plan = AwsPlan(
-        account,
-        file,
-        settings,
-        _resources(account, settings, options, (network, subnets, _network(ssh_from))),
-        subnets,
-    )
+    ssh_from = _network(options.ssh_from or _own_address())
+    resources = _resources(account, settings, options, (network, subnets, ssh_from))
+    plan = AwsPlan(account, file, settings, resources, subnets, ssh_from)
     for resource in plan.resources:
         resource.find()
         resource.check_own()
-    plan.facts += _facts(plan, ssh_from)
+    plan.facts += _facts(plan)
     _check_file(plan)
     return plan
 
@@ -484,7 +481,7 @@ def head_resources(account: Account, cluster: str) -> list[Resource]:
     ]
 
 
-def _facts(plan: AwsPlan, ssh_from: str) -> Iterator[str]:
+def _facts(plan: AwsPlan) -> Iterator[str]:
     """Yield what was found out about quotas, rights, and open doors.
 
     Raises:
@@ -492,7 +489,7 @@ def _facts(plan: AwsPlan, ssh_from: str) -> Iterator[str]:
     """
     yield _quota(plan)
     yield _rights(plan)
-    if ssh_from in _WORLD:
+    if plan.ssh_from in _WORLD:
         yield "OPEN: port 22 is open to the whole world, as --ssh-from says."
 
 
