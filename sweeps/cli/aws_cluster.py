@@ -18,7 +18,6 @@ from sweeps.remote.aws.check import check_account
 from sweeps.remote.aws.plan import (
     AwsPlan,
     ClusterOptions,
-    DifferentFile,
     check_options,
     default_network,
     make_plan,
@@ -26,7 +25,7 @@ from sweeps.remote.aws.plan import (
 )
 from sweeps.remote.aws.policies import TRUST, head_policy, user_policy
 from sweeps.remote.aws.prices import disk_price_text, machine_price_text
-from sweeps.remote.aws.removal import Removal, check_is_made, plan_removal
+from sweeps.remote.aws.removal import Removal, plan_removal
 from sweeps.remote.aws.settings import ClusterSettings
 from sweeps.remote.cluster_file import aws_cluster
 from sweeps.storage.folder import PRIVATE, Folder
@@ -49,15 +48,19 @@ def init_cluster(options: ClusterOptions, path: Path, *, is_dry_run: bool, is_su
             _make_network(account, is_asked=not (is_sure or is_dry_run))
             plan = make_plan(account, file, options)
             _print_plan(plan)
+            if plan.difference:
+                typer.echo(plan.difference, nl=False)
+                raise BadInput(
+                    f"{path} says otherwise, and is left as it is: edit its lines as above and "
+                    f"give `ray up {path}` again, or name a new file by --file, and by --name "
+                    f"another cluster."
+                )
             if is_dry_run:
                 return
             if plan.missing:
                 question = f"Make what is missing, and open port 22 to {plan.ssh_from}?"
                 _ask(question, is_sure=is_sure)
             plan.carry_out(say)
-    except DifferentFile as error:
-        typer.echo(error.difference, nl=False)
-        raise
     except NoRight as error:
         _print_policies(error, options, file, account)
         raise _without_right(error) from error
@@ -143,9 +146,10 @@ def _print_result(plan: AwsPlan) -> None:
     print_checked([checked], len(checked.name))
     say(f"Next: ray up {path} --disable-usage-stats")
     head = machine_price_text(plan.settings["head_type"])
+    destroy = SuggestedCommand("cluster", "destroy", str(path), "--records-too")
     say(
         f"From then on the head costs {head}, also when idle, until: ray down {path}. The disk "
-        f"costs {disk_price_text()}, until: {SuggestedCommand('cluster', 'destroy', str(path))}."
+        f"costs {disk_price_text()}, until: {destroy}."
     )
 
 
@@ -171,7 +175,9 @@ def destroy_cluster(path: Path, *, with_records: bool, is_dry_run: bool, is_sure
     account = Account(session_in(file.values["region"]))
     with in_sentences():
         removal = plan_removal(account, file, with_records=with_records)
-        check_is_made(removal)
+        if removal.is_empty:
+            say(removal.end)
+            return
         say(f"The cluster '{file.values['cluster_name']}' in {account.region}:")
         for line in removal.lines():
             typer.echo(line)
@@ -179,7 +185,10 @@ def destroy_cluster(path: Path, *, with_records: bool, is_dry_run: bool, is_sure
             return
         if not is_sure:
             _ask_for_all(removal)
+        elif removal.deletes_records:
+            say("Not asked, so no copy of the records is made.")
         removal.carry_out(say)
+        say(removal.end)
 
 
 def _ask_for_all(removal: Removal) -> None:

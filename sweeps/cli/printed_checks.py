@@ -8,7 +8,7 @@ import typer
 from sweeps.records.plain_text import one_line
 
 if TYPE_CHECKING:
-    from sweeps.remote.cluster import CheckedMachine
+    from sweeps.remote.checked_machine import CheckedMachine
 
 
 def print_checked(machines: Iterable["CheckedMachine"], width: int) -> int:

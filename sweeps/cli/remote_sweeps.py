@@ -88,7 +88,10 @@ def _print_costs(submission: Submission) -> None:
     if config := aws_cluster(submission.on):
         head = config["available_node_types"][config["head_node_type"]]["node_config"]
         costs = machine_price_text(head["InstanceType"])
-        say(f"The head costs {costs}, also when idle, until: ray down {submission.on}")
+        say(
+            f"The head costs {costs}, also when idle, until: ray down {submission.on} (workers end "
+            f"by themselves)"
+        )
 
 
 def _without_resuming(reply: "Text | Frame") -> "Text | Frame":
@@ -237,6 +240,7 @@ def follow_to_end(head: "Head", submission: Submission, *, is_live: bool = True)
     if state.exit_code is None and state.message:
         complain(state.message)
     leave_report(head, submission, shows_tables=state.exit_code in _REPORTED)
+    _print_costs(submission)
     return exit_code_of(state)
 
 

@@ -26,6 +26,7 @@ from capsmodel.spelling import hint, unknown
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.records.suggested_command import SuggestedCommand
+from sweeps.remote.aws.settings import SHIPPED_IDS
 
 _FOLDERS = ("storage", "data")
 _PORTS = ("mlflow_port", "ray_port", "dashboard_port")
@@ -46,8 +47,8 @@ class NoHead(BadInput):
     def __init__(self, path: Path, reason: str) -> None:
         self.command = ["ray", "up", str(path)]
         super().__init__(
-            f"The cluster of {path} has no head ({reason}). What was trained is not lost: start "
-            f"it, {shlex.join(self.command)}, and give the same command again."
+            f"The cluster of {path} has no head ({reason}). Its disk keeps what was trained: start "
+            f"the head, {shlex.join(self.command)}, and give the same command again."
         )
 
 
@@ -248,6 +249,20 @@ def aws_cluster(file: str | Path) -> dict[str, Any] | None:
     return config if (config.get("provider") or {}).get("type") == "aws" else None
 
 
+def check_filled(path: Path, config: Mapping[str, Any]) -> None:
+    """Make sure that a file for AWS has the ids of an account.
+
+    Raises:
+        BadInput: If it has those of the shipped file.
+    """
+    if SHIPPED_IDS["security_group"] in str(config):
+        init = SuggestedCommand("cluster", "init", "aws", "--file", str(path))
+        raise BadInput(
+            f"{path} does not name what a cluster needs in your account on AWS: {init} makes it "
+            f"and fills in the file, or write your own ids into it (docs/aws.md)."
+        )
+
+
 def has_head(path: Path, config: Mapping[str, Any]) -> bool:
     """Return whether the head of a cluster of Ray's runs."""
     try:
@@ -258,6 +273,7 @@ def has_head(path: Path, config: Mapping[str, Any]) -> bool:
 
 def _ray_cluster(path: Path) -> ClusterFile:
     config = _yaml(path)
+    check_filled(path, config)
     auth, provider = config.get("auth") or {}, config.get("provider") or {}
     user = auth.get("ssh_user")
     if not user or not provider.get("type"):

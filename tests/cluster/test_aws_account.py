@@ -224,8 +224,10 @@ def replace_client(monkeypatch: pytest.MonkeyPatch, service: str, client: object
 def test_an_account_without_credentials_is_one_sentence(tmp_path: Path) -> None:
     nowhere = {"AWS_CONFIG_FILE": "/none", "AWS_SHARED_CREDENTIALS_FILE": "/none"}
     program = str(Path(sys.executable).with_name("capsweep"))
+    path = tmp_path / "cluster.yaml"
+    path.write_text((ROOT / "cluster.yaml").read_text().replace("sg-0123456789abcdef0", "sg-1"))
     ended = subprocess.run(
-        [program, "cluster", "check", str(ROOT / "cluster.yaml")],
+        [program, "cluster", "check", str(path)],
         env={**os.environ, **nowhere, "AWS_EC2_METADATA_DISABLED": "true"},
         cwd=tmp_path,
         capture_output=True,

@@ -90,7 +90,7 @@ def test_a_cluster_is_made_found_again_and_deleted(account: EmulatedAccount, she
     assert not changes(account)
     assert path.read_text() == shipped
     assert "to be made  EFS disk capsweep" in planned
-    assert "quota of spot machines like g5.xlarge: 16 of 64 vCPUs" in planned
+    assert "spot machines like g5.xlarge: 16 vCPUs are needed, 64 allowed" in planned
     assert "of the other rights it is not known until tried" in planned
 
     made = given(shell, *INIT)
@@ -113,7 +113,9 @@ def test_a_cluster_is_made_found_again_and_deleted(account: EmulatedAccount, she
         tags = [there[kind][name].get("Tags") for name in new]
         assert [{"Key": "capsweep-cluster", "Value": "capsweep"} in tag for tag in tags] == [True]
 
-    given(shell, *DESTROY)
+    deleted = given(shell, *DESTROY)
+    assert "delete  EFS disk capsweep with all records, 0 GB" in deleted
+    assert "Not asked, so no copy of the records is made." in deleted
     after = account.resources()
     assert after["roles"].pop(SPOT_ROLE)
     assert after == before
@@ -127,9 +129,11 @@ def test_the_disk_stays_with_its_records_and_is_found_again(
     given(shell, *INIT)
     (disk,) = account.resources()["file_systems"]
     kept = given(shell, "cluster", "destroy", "cluster.yaml", "--yes")
+    assert kept.splitlines()[-1].startswith("Of 'capsweep' in us-west-2 the disk stays with all")
     assert f"stays   EFS disk capsweep ({disk}) with all records" in kept
     assert kinds(account)["mount_targets"] == kinds(account)["instance_profiles"] == 0
-    assert "stays   EFS disk" in given(shell, "cluster", "destroy", "cluster.yaml", "--yes")
+    again = given(shell, "cluster", "destroy", "cluster.yaml", "--yes")
+    assert again.startswith("Of 'capsweep' in us-west-2 the disk stays with all records: ")
     given(shell, *INIT)
     assert [*account.resources()["file_systems"]] == [disk]
     assert ClusterSettings(shell.folder / "cluster.yaml").values["disk"] == disk
@@ -205,7 +209,7 @@ def test_destroy_that_is_killed_after_any_call_goes_on_and_leaves_nothing(
     given(shell, *INIT)
 
     def goes_on(number: int) -> None:
-        shell(*DESTROY)  # 2 where nothing was left to delete
+        given(shell, *DESTROY)
         assert kinds(account) == before, number
         given(shell, *INIT)
 
@@ -403,7 +407,8 @@ def test_a_file_with_other_values_is_left_and_the_difference_is_shown(
     before, text = account.resources(), path.read_text()
     answer = shell(*INIT, "--workers", "8", "--gpu-type", "L4")
     assert answer.code == 2
-    assert "cluster.yaml has values of its own, and is left as it is" in answer.err
+    assert "cluster.yaml says otherwise, and is left as it is: edit its lines" in answer.err
+    assert "with all 8 at most $" in answer.out  # the plan is shown all the same
     assert "\n-max_workers: &max_workers 4" in answer.out
     assert "\n+max_workers: &max_workers 8" in answer.out
     assert "\n+    worker_type: &worker_type g6.xlarge" in answer.out
@@ -411,6 +416,11 @@ def test_a_file_with_other_values_is_left_and_the_difference_is_shown(
     path.write_text(text.replace("idle_timeout_minutes: 10", "idle_timeout_minutes: 30"))
     assert "to be made" not in given(shell, *INIT)  # an edit elsewhere is no difference
     assert "idle_timeout_minutes: 30" in path.read_text()
+    given(shell, *INIT, "--workers", "8", "--name", "big", "--file", "big.yaml")
+    values = ClusterSettings(shell.folder / "big.yaml").values
+    assert (values["cluster_name"], values["max_workers"]) == ("big", "8")
+    assert values["security_group"] not in text
+    given(shell, "cluster", "destroy", "big.yaml", "--records-too", "--yes")
     assert account.resources() == before
 
 
@@ -475,9 +485,8 @@ def test_machines_of_the_cluster_end_and_its_key_pair_goes(
 def test_nothing_of_a_file_by_hand_is_deleted(account: EmulatedAccount, shell: Shell) -> None:
     foreign_group(account, shell.folder)
     before = account.resources()
-    answer = shell(*DESTROY)
-    assert answer.code == 2
-    assert "Nothing that init has made for 'capsweep' is in us-west-2" in answer.err
+    out = given(shell, *DESTROY)
+    assert "Nothing that init made for 'capsweep' in us-west-2 is left to pay for." in out
     assert account.resources() == before
     assert not changes(account, len(account.calls()))
     assert "AWS_ENDPOINT_URL" in os.environ

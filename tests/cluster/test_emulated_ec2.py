@@ -152,7 +152,7 @@ def workers_end_and_the_sweep_goes_on(hosts: Hosts, ec2: EmulatedEc2, laptop: La
 
     lost = laptop.ended(f"{_SUBMIT} --add-seeds 1 --yes --follow")
     assert lost.returncode == 2
-    assert "start it, ray up /root/capsweep/cluster.yaml, and give the same command" in lost.stderr
+    assert "start the head, ray up /root/capsweep/cluster.yaml, and give the same" in lost.stderr
     laptop("ray up cluster.yaml --disable-usage-stats -y")
     assert "10 of 10 cells filled" in laptop(f"{_SUBMIT} --add-seeds 1 --yes --follow")
     run = "capsweep run quickstart --epochs 1 --quiet --engine inline --storage unbroken"

@@ -43,7 +43,7 @@ _HeadProfile = Annotated[
 ]
 _File = Annotated[str, typer.Option(metavar="FILE", help="The cluster's file.")]
 _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, and make nothing.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, and change nothing.")]
 
 
 def up(file: _MachinesFile) -> None:
@@ -147,11 +147,12 @@ def _check_account(file: str) -> int:
         Exit: If there is no head yet, with 1 if anything is wrong.
     """
     from sweeps.remote.aws.check import check_account
-    from sweeps.remote.cluster_file import aws_cluster, has_head
+    from sweeps.remote.cluster_file import aws_cluster, check_filled, has_head
 
     path, config = Path(file).expanduser().absolute(), aws_cluster(file)
     if config is None:
         return 0
+    check_filled(path, config)
     account = check_account(config)
     print_checked([account], len(account.name))
     if not has_head(path, config):
@@ -189,7 +190,7 @@ def _check(cluster: "ClusterFile") -> None:
     width = max(len(machine.name) for machine in cluster.machines)
     num_wrong = print_checked(check_cluster(cluster), width)
     if cluster.storage is None:
-        say("Workers come and go with the trials, so only the head was looked at: not checked.")
+        say("Workers come and go with the trials: only the head was checked.")
     if num_wrong:
         say(f"{num_wrong} problem{'s' * (num_wrong > 1)} to fix before a sweep can rely on it.")
         raise typer.Exit(1)

@@ -17,7 +17,7 @@ from sweeps.remote.aws.account import (
     session_in,
 )
 from sweeps.remote.aws.policies import SPOT_ROLE
-from sweeps.remote.cluster import CheckedMachine
+from sweeps.remote.checked_machine import CheckedMachine
 
 _WORLD = ("0.0.0.0/0", "::/0")
 _QUOTAS = {

@@ -6,7 +6,6 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from capsmodel.spelling import hint, unknown
 from sweeps.records.errors import BadInput
@@ -40,6 +39,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _MOST_WORKERS = 100
 _ADDRESS_SERVICE = "https://checkip.amazonaws.com"
 _ADDRESS_SECONDS = 10.0
+_IDLE_MINUTES = 10  # as cluster.yaml says
 _WORLD = ("0.0.0.0/0", "::/0")
 
 
@@ -78,6 +78,7 @@ class AwsPlan:
         subnets: Those of its machines.
         ssh_from: From which addresses one may log in.
         facts: Lines on what was found: rights, quota.
+        difference: How the file would differ, where it has values of its own; else "".
     """
 
     account: Account
@@ -87,6 +88,7 @@ class AwsPlan:
     subnets: Sequence[Subnet]
     ssh_from: str
     facts: list[str] = field(default_factory=list[str])
+    difference: str = ""
 
     @property
     def cluster(self) -> str:
@@ -107,14 +109,27 @@ class AwsPlan:
         num_subnets = counted(len(self.subnets), "subnet")
         yield f"{'there':10}  {num_subnets} in {', '.join(each.zone for each in self.subnets)}"
         origin = (
-            "as the file says" if self.file.own_id("image") else f"the newest of {IMAGE_PARAMETER}"
+            "as the file says (with ami-0123456789abcdef0 there, the newest)"
+            if self.file.own_id("image")
+            else f"the newest of {IMAGE_PARAMETER}"
         )
         yield f"{'there':10}  image {settings['image']}, {origin}"
         yield from self.facts
         head, worker = settings["head_type"], settings["worker_type"]
         yield f"Costs: the head, {head}, {machine_price_text(head)};"
-        yield f"  each worker, {worker}, at most {machine_price_text(worker)}, while it is needed;"
-        yield f"  the disk, {disk_price_text()}; all else nothing."
+        yield f"  each worker, {worker}, at most {machine_price_text(worker)},"
+        yield f"  from its start until {_IDLE_MINUTES} minutes after its last trial{self._ceiling};"
+        yield f"  the disk, {disk_price_text()}. All else costs nothing while it idles."
+
+    @property
+    def _ceiling(self) -> str:
+        """What head and all workers cost together, as a phrase; "" if not known."""
+        prices = [machine_price(self.settings[name]) for name in ("head_type", "worker_type")]
+        head, worker = prices
+        if head is None or worker is None:
+            return ""
+        num_workers = int(self.settings["max_workers"])
+        return f"; with all {num_workers} at most ${head + num_workers * worker:.2f} an hour"
 
     def carry_out(self, report: Callable[[str], None]) -> Values:
         """Make what is missing and write the file; return the file's new values.
@@ -212,7 +227,7 @@ def make_plan(account: Account, file: ClusterSettings, options: ClusterOptions) 
 
     Raises:
         BadInput: If the account cannot have the cluster: a region without the machines, no public
-            subnet, no quota, a resource of somebody else, or a file with other values.
+            subnet, no quota, or a resource of somebody else.
     """
     account.client("sts").get_caller_identity()
     if options.head_profile:
@@ -229,7 +244,7 @@ def make_plan(account: Account, file: ClusterSettings, options: ClusterOptions) 
         resource.find()
         resource.check_own()
     plan.facts += _facts(plan)
-    _check_file(plan)
+    plan.difference = _difference(plan)
     return plan
 
 
@@ -241,8 +256,8 @@ def _check_profile(account: Account, name: str) -> None:
     """
     if not HeadProfile(account, "", name=name).find_surely():
         raise BadInput(
-            f"The account has no instance profile '{one_line(name)}': leave out --head-profile to "
-            f"have one made."
+            f"The account has no instance profile '{one_line(name)}': ask an administrator for "
+            f"its name, or leave out --head-profile to have one made."
         )
 
 
@@ -517,7 +532,7 @@ def _quota(plan: AwsPlan) -> str:
             f"The account may have {quota:g} vCPUs of {kind} machines like {machine}, and "
             f"{settings['max_workers']} need {needed}: ask AWS for more (Service Quotas), {fewer}."
         )
-    return f"quota of {kind} machines like {machine}: {needed} of {quota:g} vCPUs"
+    return f"quota of {kind} machines like {machine}: {needed} vCPUs are needed, {quota:g} allowed"
 
 
 def _rights(plan: AwsPlan) -> str:
@@ -555,14 +570,10 @@ def _rights(plan: AwsPlan) -> str:
     return f"you may call {', '.join(known)}; of the other rights it is not known until tried"
 
 
-def _check_file(plan: AwsPlan) -> None:
-    """Make sure that the file has no other values of its own.
-
-    Raises:
-        DifferentFile: If it has.
-    """
+def _difference(plan: AwsPlan) -> str:
+    """Return how the file would differ, if it has values of its own; else ""."""
     if plan.file.is_shipped:
-        return
+        return ""
     changes = plan.settings | plan.ids()
     others = {
         name: value
@@ -572,21 +583,4 @@ def _check_file(plan: AwsPlan) -> None:
     for name in ("security_group", "disk", "access_point"):
         if name not in changes and plan.file.own_id(name):
             others[name] = "(not made yet)"
-    if others:
-        raise DifferentFile(plan.file.path, plan.file.difference(others))
-
-
-class DifferentFile(BadInput):
-    """The cluster's file has values of its own.
-
-    Args:
-        path: The file.
-        difference: How it would differ, as `diff -u` shows it.
-    """
-
-    def __init__(self, path: Path, difference: str) -> None:
-        super().__init__(
-            f"{path} has values of its own, and is left as it is: take over the lines that you "
-            f"want, or name a copy of the shipped file by --file."
-        )
-        self.difference = difference
+    return plan.file.difference(others) if others else ""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted
 from sweeps.remote.aws.account import Account, StillInUse
 from sweeps.remote.aws.plan import default_network, head_resources
@@ -58,12 +57,25 @@ class Removal:
         """Whether the disk is deleted with all that is on it."""
         return self.disk in self.resources
 
+    @property
+    def end(self) -> str:
+        """What of it goes on costing, as a sentence."""
+        name, region = self.file.values["cluster_name"], self.account.region
+        if self.disk and not self.deletes_records:
+            return (
+                f"Of '{name}' in {region} the disk stays with all records: {_disk_text(self.disk)}."
+            )
+        return f"Nothing that init made for '{name}' in {region} is left to pay for."
+
     def lines(self) -> Iterator[str]:
         """Yield what is deleted and what stays, a line for each."""
         if self.machines:
-            yield f"end     {counted(len(self.machines), 'machine')}: {', '.join(self.machines)}"
+            num_machines = counted(len(self.machines), "machine")
+            yield f"end     {num_machines}, with what runs there: {', '.join(self.machines)}"
         for resource in self.resources:
-            yield f"delete  {resource.title}"
+            is_disk = isinstance(resource, Disk)
+            records = f" with all records, {_size_text(resource)}" if is_disk else ""
+            yield f"delete  {resource.title}{records}"
         if self.key:
             yield f"delete  key pair {self.key.stem}, and {self.key}"
         yield from (f"stays   {sentence}" for sentence in self.left)
@@ -213,8 +225,12 @@ def _targets(account: Account, disk: Disk, group: SecurityGroup) -> list[Resourc
 
 
 def _disk_text(disk: Disk) -> str:
-    size = disk.num_bytes() / _GB
-    return f"{size:.2g} GB, about ${size * EFS_GB_A_MONTH:.2f} a month (--records-too deletes it)"
+    costs = disk.num_bytes() / _GB * EFS_GB_A_MONTH
+    return f"{_size_text(disk)}, about ${costs:.2f} a month (--records-too deletes it)"
+
+
+def _size_text(disk: Disk) -> str:
+    return f"{disk.num_bytes() / _GB:.2g} GB"
 
 
 def _key(path: Path, left: list[str], account: Account) -> Path | None:
@@ -226,17 +242,3 @@ def _key(path: Path, left: list[str], account: Account) -> Path | None:
     if pairs:
         left.append(f"key pair {path.stem}: its private key is not on this machine")
     return None
-
-
-def check_is_made(removal: Removal) -> None:
-    """Make sure that there is anything that `init` has made.
-
-    Raises:
-        BadInput: If there is nothing.
-    """
-    if removal.is_empty and removal.disk is None:
-        values = removal.file.values
-        raise BadInput(
-            f"Nothing that init has made for '{values['cluster_name']}' is in {values['region']}: "
-            f"machines and disks made by hand are yours to delete."
-        )

@@ -253,7 +253,7 @@ class HeadProfile(Resource):
 class RoleInProfile(Resource):
     """The head's role in its instance profile."""
 
-    kind = "role in the instance profile"
+    kind = "its role, put into the instance profile"
 
     def look(self) -> Found | None:
         iam = self.account.client("iam")
@@ -275,7 +275,7 @@ class RoleInProfile(Resource):
 class SpotRole(Resource):
     """The role by which AWS starts spot machines, one for the whole account."""
 
-    kind = "role for spot machines"
+    kind = "role of AWS for spot machines, shared and free:"
     stays = "the whole account shares it"
     made_before = r"InvalidInput|AlreadyExists"
 
@@ -364,7 +364,7 @@ class GroupRule(Resource):
         addresses: From where port 22 is open, "" for everything from the group itself.
     """
 
-    kind = "rule"
+    kind = "rule of the security group:"
 
     def __init__(self, account: Account, group: SecurityGroup, addresses: str = "") -> None:
         title = f"port 22 from {addresses}" if addresses else "everything from the group itself"

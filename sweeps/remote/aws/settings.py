@@ -46,7 +46,8 @@ class ClusterSettings:
     """A cluster.yaml with its marked block.
 
     Args:
-        path: The file.
+        path: The file; one that is not there is going to be like the cluster.yaml in its folder,
+            without the ids of that one's account.
 
     Attributes:
         path: The file.
@@ -63,8 +64,10 @@ class ClusterSettings:
 
     def _read(self) -> None:
         path = self.path
+        shipped = path.with_name("cluster.yaml")
         try:
-            self._text = read_named_file(path).decode()
+            is_new = not path.exists() and shipped.exists()
+            self._text = read_named_file(shipped if is_new else path).decode()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise BadInput(
@@ -72,6 +75,9 @@ class ClusterSettings:
                 f"which has a cluster.yaml, or name one by --file."
             ) from error
         self.values: Values = {name: self._match(name)[1] for name in _PLACES}
+        if is_new:  # of the other, only what the account has is not taken over
+            self._text = self.edited(SHIPPED_IDS)
+            self.values = {**self.values, **SHIPPED_IDS}
 
     def _match(self, name: str) -> "re.Match[str]":
         matches = [*re.finditer(_PLACES[name], self._text, re.MULTILINE)]

@@ -205,7 +205,7 @@ def test_sensitivity_of_a_smaller_search_says_so_in_the_first_line(store, tmp_pa
     for name in ("confirmation", "sensitivity", "sensitivity-marginals"):
         text = (tmp_path / "reports" / "known" / f"{name}.md").read_text()
         assert text.startswith(
-            "# The sweep was launched smaller than declared: trials 4 instead of 40 (--trials)."
+            "The sweep was launched smaller than declared: trials 4 instead of 40 (--trials).\n\n# "
         ), name
 
 

@@ -1,6 +1,5 @@
 """`submit --follow` to a cluster on AWS without a head: it offers the command that starts one."""
 
-import shutil
 import subprocess
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 import typer
 
 from sweeps.remote import cluster_file
+from sweeps.remote.aws.settings import SHIPPED_IDS
 from tests.pages import ROOT
 from tests.sweeps.cli.shell import Shell
 
@@ -37,7 +37,8 @@ class Ray:
 
 @pytest.fixture
 def ray(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Ray:
-    shutil.copy(ROOT / "cluster.yaml", shell.folder)
+    text = (ROOT / "cluster.yaml").read_text().replace(SHIPPED_IDS["security_group"], "sg-1")
+    (shell.folder / "cluster.yaml").write_text(text)
     ray = Ray()
     monkeypatch.setattr(subprocess, "run", ray)
     monkeypatch.setattr(cluster_file.subprocess, "run", ray)
@@ -59,7 +60,7 @@ def test_without_a_terminal_the_sentence_names_the_command(
     more: tuple[str, ...], shell: Shell, ray: Ray
 ) -> None:
     sentence = shell.refused(*SUBMIT, *more)
-    assert "What was trained is not lost: start it, ray up " in sentence
+    assert "Its disk keeps what was trained: start the head, ray up " in sentence
     assert sentence.endswith("cluster.yaml, and give the same command again.")
     assert not ray.started
 
@@ -87,3 +88,11 @@ def test_who_declines_and_a_start_that_fails_leave_it(
     answer = shell(*SUBMIT, "--follow")
     assert answer.code == 2
     assert len(ray.started) == 1
+
+
+def test_the_shipped_file_is_to_be_filled_in_first(shell: Shell) -> None:
+    (shell.folder / "cluster.yaml").write_text((ROOT / "cluster.yaml").read_text())
+    for words in (SUBMIT, ("cluster", "check", "cluster.yaml")):
+        sentence = shell.refused(*words)
+        assert "does not name what a cluster needs in your account on AWS: capsweep" in sentence
+        assert "cluster init aws --file " in sentence

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sweeps.remote.aws import check as aws
-from sweeps.remote.aws.policies import head_policy, user_policy
-from sweeps.remote.cluster import CheckedMachine
+from sweeps.remote.aws.policies import TRUST, head_policy, user_policy
+from sweeps.remote.checked_machine import CheckedMachine
 from tests.pages import ROOT
 
 CODES = {"spot": "L-3819A6DF", "on-demand": "L-DB2E81BA"}  # AWS's, of all G and VT machines
@@ -45,4 +45,4 @@ def test_spot_machines_need_the_quota_of_spot_machines_and_others_that_of_on_dem
 def test_the_page_has_the_policies_that_init_prints() -> None:
     blocks = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "aws.md").read_text(), re.DOTALL)
     policies = [policy("capsweep", "us-west-2") for policy in (head_policy, user_policy)]
-    assert [json.loads(block) for block in blocks] == policies
+    assert [json.loads(block) for block in blocks] == [TRUST, *policies]
