@@ -45,7 +45,7 @@ def test_two_jobs_on_one_node_at_once_do_not_meet(slurm: Slurm) -> None:
 def test_a_laptop_submits_through_ssh_and_asks_by_name(slurm: Slurm) -> None:
     storage = f"--storage={slurm.shared}/of-laptop"
     submit = ("submit", "quickstart", "--to=slurm", f"--on={LOGIN}", "--cpus-per-node=2")
-    submit += ("--time=10m", "--name=far", storage, *_SMALL)
+    submit += ("--time=10m", "--name=far", storage, "--epochs=6", "--seeds=0", "--yes")
     assert "far on login: 5 cells; 2 trials at once" in slurm.capsweep(*submit, host=LAPTOP)
     wait_until(
         lambda: "A launch runs now." in slurm.run("capsweep", "status", "far", host=LAPTOP).stdout
