@@ -325,12 +325,12 @@ REFUSALS = {
     ),
     "no public subnet": Refusal("gives machines a public address", spoil=has_no_public_subnet),
     "no VPC": Refusal("has no default VPC: `aws ec2 create-default-vpc", spoil=has_no_network),
-    "a group of others": Refusal("has a security group capsweep", spoil=foreign_group),
+    "a group of others": Refusal("has another security group capsweep", spoil=foreign_group),
     "a disk of others": Refusal(
-        "has a EFS disk capsweep",
+        "has another EFS disk capsweep",
         spoil=foreign_disk,
     ),
-    "a role of others": Refusal("has a role capsweep-head", spoil=foreign_role),
+    "a role of others": Refusal("has another role capsweep-head", spoil=foreign_role),
     "an image that is gone": Refusal(
         "write ami-0123456789abcdef0 in its place", spoil=edited("ami-0123456789abcdef0", "ami-1")
     ),
@@ -484,8 +484,19 @@ def test_machines_of_the_cluster_end_and_its_key_pair_goes(
 
 def test_nothing_of_a_file_by_hand_is_deleted(account: EmulatedAccount, shell: Shell) -> None:
     foreign_group(account, shell.folder)
+    tags = [{"Key": "ray-cluster-name", "Value": "capsweep"}]
+    client(account, "ec2").run_instances(
+        ImageId=client(account, "ec2").describe_images()["Images"][0]["ImageId"],
+        MinCount=1,
+        MaxCount=1,
+        TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
+    )
+    key = Path.home() / ".ssh" / "capsweep_us-west-2.pem"  # which Ray has made
+    key.parent.mkdir()
+    key.write_text("-")
     before = account.resources()
     out = given(shell, *DESTROY)
+    assert key.exists()
     assert "Nothing that init made for 'capsweep' in us-west-2 is left to pay for." in out
     assert account.resources() == before
     assert not changes(account, len(account.calls()))
@@ -579,3 +590,27 @@ def test_records_are_offered_a_copy_and_go_only_when_the_name_is_typed(
     Terminal(monkeypatch, All="capsweep", Copy=False)
     given(shell, *DESTROY[:-1])
     assert not account.resources()["file_systems"]
+
+
+def test_what_was_made_before_a_refusal_is_named_and_the_same_command_goes_on(
+    account: EmulatedAccount, shell: Shell
+) -> None:
+    account.fail("elasticfilesystem:CreateFileSystem", "AccessDeniedException")
+    answer = shell(*INIT)
+    assert answer.code == 2
+    assert "You may not call CreateFileSystem" in answer.err
+    assert "Made so far: role capsweep-head, policy capsweep-head, " in answer.err
+    assert "The same command goes on." in answer.err
+    assert '"elasticfilesystem:CreateFileSystem"' in answer.out  # the policy for an administrator
+    given(shell, *INIT)
+
+
+def test_a_disk_that_stays_in_use_is_not_said_to_be_gone(
+    account: EmulatedAccount, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given(shell, *INIT)
+    monkeypatch.setattr(aws_cluster, "Account", lambda session: account_module.Account(session, 0))
+    account.fail("elasticfilesystem:DeleteFileSystem", "FileSystemInUse", times=9)
+    out = given(shell, *DESTROY)
+    assert "left: EFS disk capsweep. AWS is not ready after 0 s" in out
+    assert out.splitlines()[-1].startswith("Of 'capsweep' in us-west-2 the disk stays")

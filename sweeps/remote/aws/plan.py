@@ -10,7 +10,7 @@ from functools import partial
 from capsmodel.spelling import hint, unknown
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import counted, one_line
-from sweeps.remote.aws.account import NOT_THERE, Account, NoRight, code_of
+from sweeps.remote.aws.account import NOT_THERE, Account, NoRight, code_of, in_sentences
 from sweeps.remote.aws.check import quota_of
 from sweeps.remote.aws.policies import IMAGE_PARAMETER
 from sweeps.remote.aws.prices import (
@@ -39,7 +39,6 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _MOST_WORKERS = 100
 _ADDRESS_SERVICE = "https://checkip.amazonaws.com"
 _ADDRESS_SECONDS = 10.0
-_IDLE_MINUTES = 10  # as cluster.yaml says
 _WORLD = ("0.0.0.0/0", "::/0")
 
 
@@ -118,7 +117,7 @@ class AwsPlan:
         head, worker = settings["head_type"], settings["worker_type"]
         yield f"Costs: the head, {head}, {machine_price_text(head)};"
         yield f"  each worker, {worker}, at most {machine_price_text(worker)},"
-        yield f"  from its start until {_IDLE_MINUTES} minutes after its last trial{self._ceiling};"
+        yield f"  from its start until it has idled as long as the file says{self._ceiling};"
         yield f"  the disk, {disk_price_text()}. All else costs nothing while it idles."
 
     @property
@@ -131,8 +130,8 @@ class AwsPlan:
         num_workers = int(self.settings["max_workers"])
         return f"; with all {num_workers} at most ${head + num_workers * worker:.2f} an hour"
 
-    def carry_out(self, report: Callable[[str], None]) -> Values:
-        """Make what is missing and write the file; return the file's new values.
+    def carry_out(self, report: Callable[[str], None]) -> None:
+        """Make what is missing and write the file.
 
         Args:
             report: Called with a sentence for each thing that is made.
@@ -142,19 +141,18 @@ class AwsPlan:
         """
         missing, made = self.missing, list[str]()
         try:
-            for resource in missing:
-                resource.complete()
-                made.append(resource.title)
-                report(f"made: {resource.title}")
-            for resource in missing:
-                if not resource.wait():
-                    raise BadInput(f"The {resource.title} is not ready yet.")
+            with in_sentences():
+                for resource in missing:
+                    resource.complete()
+                    made.append(resource.title)
+                    report(f"made: {resource.title}")
+                for resource in missing:
+                    if not resource.wait():
+                        raise BadInput(f"The {resource.title} is not ready yet.")
         except BadInput as error:
             so_far = f"Made so far: {', '.join(made)}. " * bool(made)
             raise type(error)(*_advised(error, f"{so_far}The same command goes on.")) from error
-        values = self.settings | self.ids()
-        self.file.write(values)
-        return values
+        self.file.write(self.settings | self.ids())
 
     def ids(self) -> dict[str, str]:
         """Return the ids of what is there, by the setting of the file that names it."""
@@ -406,7 +404,7 @@ def _subnets(
     if not subnets:
         raise BadInput(
             f"No subnet of the default VPC {network} gives machines a public address in "
-            f"{', '.join(sorted(zones))}: switch that on for one in the VPC console, or take "
+            f"{', '.join(sorted(zones))}: enable it for a subnet in the VPC console, or take "
             f"another --region."
         )
     return network, subnets

@@ -36,7 +36,7 @@ class Removal:
         resources: What is deleted, in this order.
         left: What stays, with the reason.
         disk: Its disk, None if it has none.
-        key: Ray's key pair of the cluster, None if there is none here.
+        key: The file of Ray's key pair of the cluster, None if there is none here.
     """
 
     account: Account
@@ -89,21 +89,27 @@ class Removal:
         Raises:
             BadInput: If AWS refuses a call. The same command goes on from there.
         """
-        if self.machines:
-            self.account.client("ec2").terminate_instances(InstanceIds=[*self.machines])
-            self.account.wait(lambda: not machines_of(self.account, self.file))
-            report(f"ended: {counted(len(self.machines), 'machine')}")
-        deleted: dict[type[Resource], Resource] = {}
+        self._end_machines(report)
+        self._delete_key(report)  # before the last of what shows that the cluster is ours
+        deleted: list[Resource] = []
         for resource in self.resources:
             try:
                 resource.remove()
             except StillInUse as error:
                 report(f"left: {resource.title}. {error}")
                 continue
-            deleted[type(resource)] = resource
+            deleted.append(resource)
             report(f"deleted: {resource.title}")
-        self._delete_key(report)
-        self._empty_file(deleted)
+        self.resources = deleted
+        self._empty_file()
+
+    def _end_machines(self, report: Callable[[str], None]) -> None:
+        if not self.machines:
+            return
+        self.account.client("ec2").terminate_instances(InstanceIds=[*self.machines])
+        if not self.account.wait(lambda: not machines_of(self.account, self.file)):
+            raise StillInUse("AWS has not ended the machines yet: give the same command again.")
+        report(f"ended: {counted(len(self.machines), 'machine')}")
 
     def _delete_key(self, report: Callable[[str], None]) -> None:
         if self.key is None:
@@ -112,16 +118,15 @@ class Removal:
         Folder(self.key.parent).remove(self.key.name)
         report(f"deleted: key pair {self.key.stem}")
 
-    def _empty_file(self, deleted: dict[type[Resource], Resource]) -> None:
+    def _empty_file(self) -> None:
         """Write the shipped ids in place of those that are gone."""
+        kinds = {type(resource) for resource in self.resources}
         names: dict[str, type[Resource]] = {
             "security_group": SecurityGroup,
             "disk": Disk,
             "access_point": AccessPoint,
         }
-        gone = {name for name, kind in names.items() if kind in deleted}
-        if Disk not in deleted:
-            gone.discard("access_point")
+        gone = {name for name, kind in names.items() if kind in kinds}
         self.file.write({name: SHIPPED_IDS[name] for name in gone})
 
 
@@ -149,11 +154,13 @@ def plan_removal(account: Account, file: ClusterSettings, *, with_records: bool)
     name = file.values["cluster_name"]
     left: list[str] = []
     group, disk = SecurityGroup(account, name), Disk(account, name)
-    has_group = group.find_surely() is not None
+    group.find_surely()
     wanted = _of_disk(disk, group, left, with_records=with_records) if disk.find_surely() else []
-    if has_group and _is_deleted(group, left):
+    if group.found and _is_deleted(group, left):
         wanted.append(group)
     wanted += _of_head(account, name, left)
+    has_machines = group.found is not None and group.found.is_ours
+    is_made = bool(wanted) or has_machines
     if SpotRole(account, name).find():
         left.append(f"{SpotRole.kind}: {SpotRole.stays}")
     if network := default_network(account):
@@ -162,11 +169,11 @@ def plan_removal(account: Account, file: ClusterSettings, *, with_records: bool)
     return Removal(
         account,
         file,
-        machines_of(account, file) if has_group else [],
+        machines_of(account, file) if has_machines else [],
         wanted,
         left,
-        disk if disk.found else None,
-        _key(path, left, account),
+        disk if disk.found and disk.found.is_ours else None,
+        _key(path, left, account) if is_made else None,
     )
 
 

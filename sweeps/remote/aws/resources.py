@@ -54,16 +54,12 @@ class Resource(ABC):
 
     Attributes:
         kind: The kind, as a sentence names it.
-        price: What it costs, "" if nothing.
         name: Its name, which no other of its kind has.
         parent: The resource that it is part of, None if it stands alone.
         found: It, once it was found.
     """
 
     kind: ClassVar[str]
-    price: ClassVar[str] = ""
-    stays: ClassVar[str] = ""
-    """Why it is never deleted, "" if it is."""
     made_before: ClassVar[str] = r"AlreadyExists|Duplicate|Conflict|LimitExceeded"
     """Pattern of the errors of a make that comes second."""
 
@@ -147,8 +143,8 @@ class Resource(ABC):
         """
         if self.found and not self.found.is_ours:
             raise BadInput(
-                f"The account has a {self.title} in {self.account.region} that this command has "
-                f"not made: give the cluster another name by --name."
+                f"{self.account.region} has another {self.title}, which this command has not made: "
+                f"give the cluster another name by --name."
             )
 
     def wait(self) -> bool:

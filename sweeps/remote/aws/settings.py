@@ -1,6 +1,6 @@
 """The marked block of cluster.yaml: its settings are read, compared, and written in their places.
 
-Everything else of the file is left as it is, whoever has edited it.
+Everything else of the file, edits of the user's too, is left as it is.
 """
 
 import difflib
@@ -95,8 +95,8 @@ class ClusterSettings:
 
     def own_id(self, name: str) -> str | None:
         """Return an id that the file has, None if it is the shipped one, or gone."""
-        is_none = self.values[name] == SHIPPED_IDS[name] or name in self._gone
-        return None if is_none else self.values[name]
+        is_absent = self.values[name] == SHIPPED_IDS[name] or name in self._gone
+        return None if is_absent else self.values[name]
 
     def forget(self, name: str) -> None:
         """Take an id that the file has for gone from the account."""
@@ -120,11 +120,11 @@ class ClusterSettings:
         )
         return "".join(lines)
 
-    def write(self, changes: Values) -> bool:
-        """Write other values into the file; return whether any differs."""
+    def write(self, changes: Values) -> None:
+        """Write other values into the file."""
         text = self.edited(changes)
-        if text == self._text:
-            return False
+        if self.path.exists() and text == self._text:
+            return
         Folder(self.path.absolute().parent).write(self.path.name, text.encode())
+        self._gone.clear()
         self._read()
-        return True
