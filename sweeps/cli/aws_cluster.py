@@ -1,7 +1,6 @@
 """`capsweep cluster init aws` and `destroy`: what they print and ask."""
 
 import json
-import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -28,7 +27,7 @@ from sweeps.remote.aws.prices import disk_price_text, machine_price_text
 from sweeps.remote.aws.removal import Removal, plan_removal
 from sweeps.remote.aws.settings import ClusterSettings
 from sweeps.remote.cluster_file import aws_cluster
-from sweeps.storage.folder import PRIVATE, Folder
+from sweeps.remote.cluster_token import made_token, read_token
 
 _OF_ROLES = ("Role", "InstanceProfile")  # of calls of IAM
 _RECORDS = "/mnt/capsweep/"
@@ -64,7 +63,9 @@ def init_cluster(options: ClusterOptions, path: Path, *, is_dry_run: bool, is_su
     except NoRight as error:
         _print_policies(error, options, file, account)
         raise _without_right(error) from error
-    _make_token()
+    if not read_token()[0]:
+        made_token()
+        say("made: Ray's token, ~/.ray/auth_token, which only you can read")
     _print_result(plan)
 
 
@@ -128,14 +129,6 @@ def _without_right(error: NoRight) -> BadInput:
             f"{error} An administrator can make the profile above; then give --head-profile NAME."
         )
     return BadInput(f"{error} An administrator can grant you the policy above.")
-
-
-def _make_token() -> None:
-    """Make the token without which nobody can use Ray, unless there is one."""
-    folder = Folder(Path.home() / ".ray").make(0o700)
-    if "auth_token" not in folder.names():
-        folder.write("auth_token", secrets.token_hex(32).encode(), PRIVATE)
-        say("made: Ray's token, ~/.ray/auth_token, which only you can read")
 
 
 def _print_result(plan: AwsPlan) -> None:

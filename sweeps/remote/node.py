@@ -6,7 +6,6 @@ other process.
 
 import os
 import platform
-import secrets
 import shlex
 import socket
 import subprocess
@@ -22,6 +21,7 @@ from sweeps.execution.sweep_log import is_launching
 from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.records.suggested_command import PLAIN_VARIABLE
+from sweeps.remote.cluster_token import made_token, read_token, write_token
 from sweeps.remote.messages import (
     MOST_BYTES,
     MOST_FILES,
@@ -45,10 +45,9 @@ from sweeps.remote.messages import (
 )
 from sweeps.remote.mlflow_server import MlflowServer
 from sweeps.remote.services import MARK, answers, end_services, program, service_environment
-from sweeps.storage.folder import PRIVATE, Folder, read_descriptor
+from sweeps.storage.folder import Folder
 from sweeps.storage.locations import resolve_storage
 
-_TOKEN = "auth_token"  # in ~/.ray
 _ENVIRONMENT = "capsweep-env.sh"
 _START_SECONDS = 120.0
 _OBJECT_STORE_BYTES = 2**28  # trials pass nothing through it
@@ -60,7 +59,7 @@ def facts(_: GetFacts, _send: Send) -> Facts:
     """Return what this machine is and has."""
     import torch
 
-    token, mode = _token()
+    token, mode = read_token()
     return Facts(
         host=socket.gethostname(),
         address=_address(),
@@ -175,8 +174,7 @@ def start_head(request: StartHead, _send: Send) -> ServicesStarted:
     Raises:
         BadInput: If one of them does not start.
     """
-    token = _token()[0] or secrets.token_hex(32)
-    _write_token(token)
+    token = made_token()
     _write_environment(request)
     address = _address()
     folder = f"{request.storage}/mlflow"
@@ -204,13 +202,13 @@ def start_worker(request: StartWorker, _send: Send) -> ServicesStarted:
     Raises:
         BadInput: If it has the token of another cluster, or Ray does not start.
     """
-    here = _token()[0]
+    here = read_token()[0]
     if here and here != request.token:
         raise BadInput(
-            f"{socket.gethostname()} has another token in ~/.ray/{_TOKEN} than the head: if no "
+            f"{socket.gethostname()} has another token in ~/.ray/auth_token than the head: if no "
             f"other cluster uses it, delete it there and start again."
         )
-    _write_token(request.token)
+    write_token(request.token)
     _write_environment(request)
     end_services(int(request.head.rpartition(":")[2]))
     _start_ray(request.head, request, f"--address={request.head}")
@@ -265,22 +263,6 @@ def _address() -> str:
     from ray.util import get_node_ip_address
 
     return get_node_ip_address()
-
-
-def _token() -> tuple[str, int | None]:
-    """Return the token of this machine's clusters, and the permissions of its file."""
-    folder = Folder(Path.home() / ".ray")
-    try:
-        descriptor = folder.open(_TOKEN)
-    except (OSError, BadInput):
-        return "", None
-    mode = os.fstat(descriptor).st_mode & 0o777
-    return read_descriptor(descriptor, folder.path / _TOKEN).decode().strip(), mode
-
-
-def _write_token(token: str) -> None:
-    if _token() != (token, PRIVATE):
-        Folder(Path.home() / ".ray").make(0o700).write(_TOKEN, token.encode(), PRIVATE)
 
 
 def _write_environment(request: StartHead | StartWorker) -> None:
